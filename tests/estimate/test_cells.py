@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import InputError
 from pramana.methods.cells import Cells
-from pramana.methods.protocol import Doubt
+from pramana.methods.protocol import ColumnUncertainty
 from pramana.recipient.cell_counts import CellColumn
 from pramana.recipient.cell_study import CellStudy
 from pramana.schema.domain import Axis
@@ -25,13 +25,13 @@ World = dict[str, NDArray[np.int64]]
 
 
 def column(
-    axis: Axis, cells: Sequence[dict[int, int]], codes: Sequence[int], doubt: Doubt | None = None
+    axis: Axis, cells: Sequence[dict[int, int]], codes: Sequence[int], doubt: ColumnUncertainty | None = None
 ) -> CellColumn:
     first = np.cumsum([0, *(len(cell) for cell in cells)])
     values = [value for cell in cells for value in sorted(cell)]
     weights = [cell[value] for cell in cells for value in sorted(cell)]
     held = Cells(axis.size, first.astype(np.int64), np.array(values, np.int64), np.array(weights, np.int64))
-    return CellColumn(axis, held, np.array(codes, np.uint32), doubt or Doubt())
+    return CellColumn(axis, held, np.array(codes, np.uint32), doubt or ColumnUncertainty())
 
 
 def study_of(columns: Sequence[CellColumn], weights: NDArray[np.float64] | None = None) -> CellStudy:
@@ -165,7 +165,7 @@ def test_weights_stand_for_records() -> None:
 
 def test_categories_that_a_share_of_records_left_widen_every_count() -> None:
     codes = np.repeat([0, 1], [30, 10])
-    study = study_of([CellColumn.of_codes(B, codes.astype(np.uint32), Doubt(moved=0.05))])
+    study = study_of([CellColumn.of_codes(B, codes.astype(np.uint32), ColumnUncertainty(moved=0.05))])
     found = study.total("b = x")
     assert (found.estimate, found.low, found.high) == (30, 28, 32)
 
@@ -180,7 +180,9 @@ def aggregated(seed: int) -> tuple[NDArray[np.float64], CellStudy]:
     axis = Axis("n", tuple(map(str, labels)), tuple(labels), tuple(labels), kind=C.kind)
     codes = np.searchsorted(labels, means).astype(np.uint32)
     group = CellColumn.of_codes(B, (np.arange(ROWS) % 2).astype(np.uint32))
-    return true, study_of([CellColumn.of_codes(axis, codes, Doubt(lost=np.ceil(lost * 100) / 100)), group])
+    return true, study_of(
+        [CellColumn.of_codes(axis, codes, ColumnUncertainty(lost=np.ceil(lost * 100) / 100)), group]
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -207,10 +209,13 @@ def test_numbers_that_were_aggregated_lie_within_what_their_loss_allows(seed: in
 def test_counts_that_are_right_on_average_have_their_deviation() -> None:
     """Two groups of columns: within one, chance; across both, only that no selection outgrows its parts."""
     codes = np.repeat([0, 1], [70, 30]).astype(np.uint32)
-    doubt = Doubt(together=("b",), deviation=4.0)
+    doubt = ColumnUncertainty(together=("b",), deviation=4.0)
     other = column(A, [{0: 1}, {1: 1}, {2: 1}], np.tile([0, 1, 2, 1], 25).tolist())
     study = study_of(
-        [CellColumn.of_codes(B, codes, doubt), replace(other, doubt=Doubt(together=("a",), deviation=1.0))]
+        [
+            CellColumn.of_codes(B, codes, doubt),
+            replace(other, doubt=ColumnUncertainty(together=("a",), deviation=1.0)),
+        ]
     )
     found = study.total("b = x")
     assert [found.estimate, found.low, found.high] == pytest.approx([70, 70 - 7.84, 70 + 7.84], abs=0.01)

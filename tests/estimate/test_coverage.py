@@ -31,7 +31,6 @@ from pramana.recipient.exact import (
 )
 from pramana.recipient.inversion import (
     Estimate,
-    Selection,
     _own_moment,
     _slopes,
     invert,
@@ -153,9 +152,7 @@ def test_the_record_coin_covers_in_a_table_and_in_parts_of_it() -> None:
     assert exact.min() >= 0.95
     tables, chances = published_tables((4, 4, 1, 0), matrix_of(mechanism, shape))
     axes = [Axis("table", tuple(map(str, range(len(tables))))), *axes_of(shape)]
-    found = invert(
-        PublishedTable.of_counts(axes, tables.reshape(-1, 2, 2), mechanism), Selection(np.array([1.0, 0]))
-    )
+    found = invert(PublishedTable.of_counts(axes, tables.reshape(-1, 2, 2), mechanism), np.array([1.0, 0]))
     held = (found.low <= [4, 1]) & (np.array([4, 1]) <= found.high)
     assert (chances @ held).min() >= 0.95
     assert found.exact.all()
@@ -220,7 +217,7 @@ def test_filters_select_patterns_too() -> None:
     outside = selected[:, [1, 3]].sum(axis=1)
     want = np.stack([inside, outside, inside.sum() - inside, outside.sum() - outside], axis=1)
     assert found.counts.tolist() == want.tolist()
-    estimate = invert(table, Selection(holds))
+    estimate = invert(table, holds)
     assert found.values == pytest.approx(estimate.values)
     assert found.variances == pytest.approx(estimate.variances)
     assert cell_patterns(table.law, counts, np.array([[1.0, 0], [0, 1], [0, 0], [0, 0]])) is None  # no product

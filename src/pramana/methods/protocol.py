@@ -52,7 +52,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Doubt:
+class ColumnUncertainty:
     """How published values may differ from the true ones beyond what their cells say.
 
     `moved`: the largest share of the records that have another value than published.
@@ -67,7 +67,7 @@ class Doubt:
     deviation: float | None = None
 
 
-TRUSTED = Doubt()
+TRUSTED = ColumnUncertainty()
 
 
 @dataclass(frozen=True)
@@ -225,10 +225,10 @@ class Plan(ABC):
         """The columns whose published cells stand for several values; `PublishedCells` reads them."""
         return ()
 
-    def doubt(self, name: str) -> Doubt:
+    def doubt(self, name: str) -> ColumnUncertainty:
         """How far a column's published values are to be trusted where there is no law to correct them by."""
         del name
-        return Doubt()
+        return ColumnUncertainty()
 
     @property
     def version(self) -> Version | None:

@@ -19,7 +19,7 @@ from pramana.errors import BundleError
 from pramana.io.codes import decode, in_order_of_values
 from pramana.io.columns import numbers, values_of
 from pramana.io.source import Source
-from pramana.methods.protocol import Doubt, Plan, Version
+from pramana.methods.protocol import ColumnUncertainty, Plan, Version
 from pramana.methods.published_cells import PublishedCells
 from pramana.methods.registry import restore
 from pramana.randomness.key import Key
@@ -80,7 +80,7 @@ def open_study(
     if weights is not None:
         if weights not in axes:
             raise BundleError("Survey weights must be a column of the release", repr(weights))
-        if not opened.certificate.attribute(weights).raw or plan.doubt(weights) != Doubt():
+        if not opened.certificate.attribute(weights).raw or plan.doubt(weights) != ColumnUncertainty():
             raise BundleError("Survey weights must be a column released unchanged", f"{weights!r}, changed")
     study = study_of(opened, plan, axes, config.spark())
     if study is None:

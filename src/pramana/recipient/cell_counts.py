@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import InputError
 from pramana.methods.cells import Cells
-from pramana.methods.protocol import TRUSTED, Doubt
+from pramana.methods.protocol import TRUSTED, ColumnUncertainty
 from pramana.recipient.answers import EstimatedNumber, UnseenGroupError
 from pramana.recipient.law import Array
 from pramana.schema.domain import Axis
@@ -34,7 +34,7 @@ class CellColumn:
     axis: Axis
     cells: Cells
     codes: NDArray[np.unsignedinteger]
-    doubt: Doubt = TRUSTED
+    doubt: ColumnUncertainty = TRUSTED
 
     def __post_init__(self) -> None:
         if self.cells.leaves != self.axis.size:
@@ -43,7 +43,9 @@ class CellColumn:
             )
 
     @classmethod
-    def of_codes(cls, axis: Axis, codes: NDArray[np.unsignedinteger], doubt: Doubt = TRUSTED) -> CellColumn:
+    def of_codes(
+        cls, axis: Axis, codes: NDArray[np.unsignedinteger], doubt: ColumnUncertainty = TRUSTED
+    ) -> CellColumn:
         """A column whose cells are single values."""
         ends = np.arange(axis.size + 1, dtype=np.int64)
         return cls(axis, Cells(axis.size, ends, ends[:-1], np.ones(axis.size, np.int64)), codes, doubt)
@@ -108,7 +110,7 @@ def _crossing(values: Array, counts: Ints, edges: Ints, error: float) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class LookAlikes:
+class EquivalenceClasses:
     """Records that look alike in some columns: how many there are of each look, and a cell of every column."""
 
     columns: tuple[CellColumn, ...]
@@ -116,7 +118,7 @@ class LookAlikes:
     sizes: Array
 
     @classmethod
-    def of(cls, columns: Sequence[CellColumn], weights: Array | None, records: int) -> LookAlikes:
+    def of(cls, columns: Sequence[CellColumn], weights: Array | None, records: int) -> EquivalenceClasses:
         keys = np.zeros(records, np.int64)
         for column in columns:
             _, keys = np.unique(keys * max(len(column.cells), 1) + column.codes, return_inverse=True)
@@ -147,7 +149,7 @@ class Bounds:
     high: Array
 
 
-def entries_of(classes: LookAlikes) -> Iterator[Entries]:
+def entries_of(classes: EquivalenceClasses) -> Iterator[Entries]:
     """All combinations of all classes, some classes at a time."""
     boxes = np.ones(len(classes.sizes), np.float64)
     for column, cell in zip(classes.columns, classes.cell_of, strict=True):
@@ -164,7 +166,7 @@ def entries_of(classes: LookAlikes) -> Iterator[Entries]:
         yield _combined(classes, np.arange(first, stop))
 
 
-def _combined(classes: LookAlikes, wanted: Ints) -> Entries:
+def _combined(classes: EquivalenceClasses, wanted: Ints) -> Entries:
     class_of, position, share = wanted, np.zeros(len(wanted), np.int64), np.ones(len(wanted))
     for column, cell in zip(classes.columns, classes.cell_of, strict=True):
         cells, own = column.cells, cell[class_of]
@@ -178,7 +180,7 @@ def _combined(classes: LookAlikes, wanted: Ints) -> Entries:
     return Entries(class_of, position, share)
 
 
-def count(classes: LookAlikes, holds: Array, leading: int) -> Bounds:
+def count(classes: EquivalenceClasses, holds: Array, leading: int) -> Bounds:
     """The counts of the first `leading` columns' values among what is selected, by the classes' cells alone."""
     shape = holds.shape[:leading]
     cells, inner = math.prod(shape), math.prod(holds.shape[leading:])
@@ -253,7 +255,7 @@ def _within_group(
 # Means over cells: what one expects, and the least and the most that they can be.
 
 
-def mean_between(classes: LookAlikes, holds: Array, weights: Array | None, z: float) -> EstimatedNumber:
+def mean_between(classes: EquivalenceClasses, holds: Array, weights: Array | None, z: float) -> EstimatedNumber:
     """The mean of the first column's numbers among records for which `holds`, a table over all columns."""
     numbers = classes.columns[0].axis.middles
     known = np.isfinite(numbers).reshape([-1] + [1] * (holds.ndim - 1))
@@ -298,7 +300,13 @@ def _highest(values: Array, sizes: Array, sure: NDArray[np.bool_]) -> float:
 
 
 def _doubted(
-    classes: LookAlikes, holds: Array, weights: Array | None, z: float, low: float, high: float, people: float
+    classes: EquivalenceClasses,
+    holds: Array,
+    weights: Array | None,
+    z: float,
+    low: float,
+    high: float,
+    people: float,
 ) -> tuple[float, float]:
     """What doubts of the columns add, within the range of the numbers."""
     own, others = classes.columns[0], classes.columns[1:]
@@ -332,7 +340,7 @@ def _doubted(
 _MOST_EDGES = 2000  # values whose crossing is looked at one by one
 
 
-def shares_below(classes: LookAlikes, holds: Array, weights: Array | None) -> Bounds:
+def shares_below(classes: EquivalenceClasses, holds: Array, weights: Array | None) -> Bounds:
     """By value of the first column, the share of the selected records that have it or one before it.
 
     `holds` selects by all columns; records whose value is missing must not be selected.
@@ -377,7 +385,7 @@ def _share(part: Array, others: Array) -> Array:
     return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
 
 
-def _moved(classes: LookAlikes, holds: Array, weights: Array | None) -> Array:
+def _moved(classes: EquivalenceClasses, holds: Array, weights: Array | None) -> Array:
     """By value, how many records can be on its other side, or not in the selection, by the columns' doubts."""
     size = holds.shape[0]
     own, others = classes.columns[0], classes.columns[1:]

@@ -24,7 +24,7 @@ from pramana.recipient.answers import (
 from pramana.recipient.cell_counts import (
     Bounds,
     CellColumn,
-    LookAlikes,
+    EquivalenceClasses,
     count,
     mean_between,
     shares_below,
@@ -61,14 +61,14 @@ class CellStudy(Questions):
             self.columns[name] = self.read(name)
         return self.columns[name]
 
-    def _selected(self, by: Sequence[str], where: Filter | None) -> tuple[LookAlikes, Array]:
+    def _selected(self, by: Sequence[str], where: Filter | None) -> tuple[EquivalenceClasses, Array]:
         """The classes over `by` and what the filter names besides, and 1 where the filter holds."""
         names = dict.fromkeys([*by, *(() if where is None else where.names)])
         columns = [self.column(name) for name in names]
         axes = [column.axis for column in columns]
         check_memory([axis.size for axis in axes])
         holds = np.ones([axis.size for axis in axes]) if where is None else where.select(axes)
-        return LookAlikes.of(columns, self.weights, self.records), holds
+        return EquivalenceClasses.of(columns, self.weights, self.records), holds
 
     def _counted(self, by: Sequence[str], where: Filter | None, confidence: float) -> Bounds:
         z = quantile(confidence)

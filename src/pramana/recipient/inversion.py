@@ -22,7 +22,6 @@ from pramana.recipient.exact import (
 from pramana.recipient.law import Array, Keep, PublishedTable, TableLaw
 
 DEFAULT_CONFIDENCE = 0.95
-MOST_COVARIANCE_CELLS = 4096
 _MANY_RECORDS = 4.0  # a standard deviation of so many is that of a normal law
 
 
@@ -41,17 +40,6 @@ class Estimate:
     exact: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """Which cells of a table's last axes count: an array over those axes, 1 where the filter holds."""
-
-    holds: Array
-
-    @property
-    def axes(self) -> int:
-        return self.holds.ndim
-
-
 def simultaneous_confidence(confidence: float, questions: int) -> float:
     """What each of many intervals needs, so that all of them hold together (Bonferroni)."""
     return 1 - (1 - confidence) / max(questions, 1)
@@ -63,16 +51,15 @@ def quantile(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
-def invert(
-    table: PublishedTable, where: Selection | None = None, confidence: float = DEFAULT_CONFIDENCE
-) -> Estimate:
-    """Estimate every cell; with `where`, the cells of the first axes among records for which it holds."""
+def invert(table: PublishedTable, where: Array | None = None, confidence: float = DEFAULT_CONFIDENCE) -> Estimate:
+    """Estimate every cell; with `where`, the cells of the first axes among records for which it holds.
+
+    `where` is an array over the last axes, 1 where a filter holds.
+    """
     z = quantile(confidence)
     values = sum_selected(table.law.inverse(table.counts), where)
     variances = selected_variances(table, where)
-    patterns = (
-        None if table.weighted else cell_patterns(table.law, table.counts, None if where is None else where.holds)
-    )
+    patterns = None if table.weighted else cell_patterns(table.law, table.counts, where)
     if patterns is not None:
         low, high = (end.reshape(values.shape) for end in pattern_intervals(patterns, confidence))
     else:
@@ -120,12 +107,10 @@ class _NearNormal:
 
 
 def _with_exact_ends(
-    table: PublishedTable, where: Selection | None, confidence: float, estimate: Estimate
+    table: PublishedTable, where: Array | None, confidence: float, estimate: Estimate
 ) -> Estimate:
     """Exact ends in place of the others where one coin stands behind a count that the normal law does not fit."""
-    counts = (
-        None if table.weighted else coin_counts(table.law, table.counts, None if where is None else where.holds)
-    )
+    counts = None if table.weighted else coin_counts(table.law, table.counts, where)
     if counts is None:
         return estimate
     chosen = where_exact(counts, estimate.values, quantile(confidence))
@@ -148,7 +133,7 @@ def whole_record_step(variances: Array, moment: Array, z: float) -> Array:
     return np.asarray(np.sqrt(moment) * np.clip((_MANY_RECORDS - records) / 2, 0.0, 1.0))
 
 
-def _most(table: PublishedTable, where: Selection | None) -> Array:
+def _most(table: PublishedTable, where: Array | None) -> Array:
     """What each cell can be at most: all records with its values of what is released unchanged."""
     if where is not None:
         return np.asarray(table.total)
@@ -156,7 +141,7 @@ def _most(table: PublishedTable, where: Selection | None) -> Array:
     return np.asarray(table.counts.sum(axis=drawn, keepdims=True))
 
 
-def selected_variances(table: PublishedTable, where: Selection | None) -> Array:
+def selected_variances(table: PublishedTable, where: Array | None) -> Array:
     """Unbiased estimates of the variances of what `invert` estimates."""
     own = sum_selected(table.law.inverse(table.squares), where)
     return _spread(table.law, table.squares, where, 2) - own
@@ -173,11 +158,11 @@ def score_interval(values: Array, variances: Array, slope: Array, z: float) -> t
     return values + shift - half, values + shift + half
 
 
-def sum_selected(table: Array, where: Selection | None) -> Array:
+def sum_selected(table: Array, where: Array | None) -> Array:
     if where is None:
         return table
-    last = tuple(range(table.ndim - where.axes, table.ndim))
-    return np.asarray((table * where.holds).sum(axis=last))
+    last = tuple(range(table.ndim - where.ndim, table.ndim))
+    return np.asarray((table * where).sum(axis=last))
 
 
 def _split(law: TableLaw, leading: int) -> tuple[TableLaw, TableLaw, Keep | None]:
@@ -197,14 +182,14 @@ def _split(law: TableLaw, leading: int) -> tuple[TableLaw, TableLaw, Keep | None
     return TableLaw(law.shape[:leading], tuple(first)), TableLaw(law.shape[leading:], tuple(others)), both
 
 
-def _spread(law: TableLaw, squares: Array, where: Selection | None, power: int) -> Array:
+def _spread(law: TableLaw, squares: Array, where: Array | None, power: int) -> Array:
     """sum over z of y_z G_v(z)^power for every cell v, G_v(z) being what a record published as z adds to v."""
     if where is None:
         return law.inverse_power(squares, power)
-    leading = len(law.shape) - where.axes
+    leading = len(law.shape) - where.ndim
     last = tuple(range(leading, len(law.shape)))
     first, others, both = _split(law, leading)
-    reach = others.inverse_adjoint(where.holds)
+    reach = others.inverse_adjoint(where)
     if both is None:
         return first.inverse_power((squares * reach**power).sum(axis=last), power)
     here, everywhere = _joint_reach(both, reach, leading)
@@ -220,7 +205,7 @@ def _joint_reach(both: Keep, reach: Array, leading: int) -> tuple[Array, Array]:
     return reach / both.retention, both.offset * reach.sum(axis=coin_last, keepdims=True)
 
 
-def _slopes(table: PublishedTable, where: Selection | None, moment: Array) -> tuple[Array, Array]:
+def _slopes(table: PublishedTable, where: Array | None, moment: Array) -> tuple[Array, Array]:
     """How a cell's estimated variance moves with its estimate: their covariance over the variance; and the latter.
 
     The variance is sum y (G^2 - G) and the estimate sum y G, so with S_p = sum E[y] G^p and m = E[G^2 | v] the
@@ -240,18 +225,18 @@ def _slopes(table: PublishedTable, where: Selection | None, moment: Array) -> tu
     return slopes, variance
 
 
-def _own_moment(law: TableLaw, where: Selection | None) -> Array:
+def _own_moment(law: TableLaw, where: Array | None) -> Array:
     """E[G_v(Z)^2 | v]; with a filter the mean over the selected values, all that an interval's shape needs."""
-    leading = len(law.shape) - (0 if where is None else where.axes)
+    leading = len(law.shape) - (0 if where is None else where.ndim)
     first, others, both = _split(law, leading)
     moment = np.ones((1,) * leading)
     for factor in first.factors:
         moment = moment * factor.own_second_moment(first.shape)
-    if where is None or not where.holds.any():
+    if where is None or not where.any():
         return moment
-    reach = others.inverse_adjoint(where.holds)
+    reach = others.inverse_adjoint(where)
     inner = others.backward(reach**2) if both is None else _joint_moment(both, reach, leading, law.shape)
-    return moment * float((inner * where.holds).sum() / where.holds.sum())
+    return moment * float((inner * where).sum() / where.sum())
 
 
 def _joint_moment(both: Keep, reach: Array, leading: int, shape: tuple[int, ...]) -> Array:
@@ -279,7 +264,7 @@ def linear(table: PublishedTable, coefficients: Sequence[Array]) -> tuple[Array,
     return np.asarray(reach @ table.counts.ravel()), np.asarray(covariance)
 
 
-def covariance_with_total(table: PublishedTable, holds: Array, where: Selection) -> Array:
+def covariance_with_total(table: PublishedTable, holds: Array, where: Array) -> Array:
     """Covariance of each cell selected by `where` with the estimate of all records that `holds` selects.
 
     sum_z y_z G_total(z) G_v(z) is itself an inversion, of the table y*G_total, so no pair of cells is formed.
@@ -292,22 +277,6 @@ def expected_l1(law: TableLaw, true: Array) -> float:
     """Expected sum of absolute errors of a known table's shares under inversion, by the normal law."""
     variances = law.inverse_power(law.forward(true), 2) - true
     return float(np.sqrt(2 / math.pi * np.maximum(variances, 0.0)).sum() / true.sum())
-
-
-def covariance(table: PublishedTable) -> Array:
-    """Covariances of all pairs of cells, in the order of `values.ravel()`: B diag(y) B^T - diag(x)."""
-    cells = table.law.cells
-    if cells > MOST_COVARIANCE_CELLS:
-        raise InputError(
-            f"Covariances of all pairs must be asked of at most {MOST_COVARIANCE_CELLS} cells",
-            str(cells),
-            "Ask for sums of cells instead, whose variances take the covariances into account.",
-        )
-    identity = np.eye(cells).reshape((cells, *table.law.shape))
-    reach = np.stack([table.law.inverse_adjoint(unit).ravel() for unit in identity])
-    spread: Array = (reach * table.squares.ravel()) @ reach.T
-    spread[np.diag_indices(cells)] -= table.law.inverse(table.squares).ravel()
-    return spread
 
 
 def likely_table(table: PublishedTable) -> PublishedTable:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pramana.bundle.bundle import Bundle
 from pramana.io.codes import decode
 from pramana.io.columns import numbers
-from pramana.mechanisms.table import Exchange, Mechanism, Product, RecordRetention
+from pramana.mechanisms.table import Exchange
 from pramana.methods.protocol import Plan
 from pramana.methods.published_cells import PublishedCells
 from pramana.randomness._kernels import alias as draw_from_table
@@ -105,8 +105,7 @@ def variables_of(study: Study, names: Sequence[str]) -> tuple[ModelVariable, ...
     """The variables of these columns; what was randomised together is one of them."""
     mechanism = study.mechanism
     joined = [g.columns for g in mechanism.groups if len(g.columns) > 1] if isinstance(mechanism, Exchange) else []
-    randomised = randomised_names(mechanism)
-    raw = [name for name in names if name not in randomised]
+    raw = [name for name in names if name not in mechanism.sizes]
     counts = dict(zip(raw, _value_counts(study, raw), strict=True))
     columns = {name: ModelColumn.of(study.axis(name), counts.get(name)) for name in names}
     variables: list[ModelVariable] = []
@@ -115,14 +114,6 @@ def variables_of(study: Study, names: Sequence[str]) -> tuple[ModelVariable, ...
         if name == group[0]:
             variables.append(ModelVariable(tuple(columns[n] for n in group)))
     return tuple(variables)
-
-
-def randomised_names(mechanism: Mechanism) -> frozenset[str]:
-    if isinstance(mechanism, Product):
-        return frozenset(mechanism.channels)
-    if isinstance(mechanism, RecordRetention):
-        return frozenset(mechanism.domains)
-    return frozenset(mechanism.sizes)
 
 
 def _value_counts(study: Study, names: Sequence[str]) -> list[Ints]:

@@ -17,7 +17,6 @@ from pramana.recipient.answers import EstimatedNumber, UnseenGroupError
 from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import (
     Estimate,
-    Selection,
     covariance_with_total,
     invert,
     likely_table,
@@ -112,7 +111,7 @@ def estimate_ratios(table: PublishedTable, ratios: Sequence[Ratio], confidence: 
         )
         known = isinstance(ratio.of, Filter) and covariance[bottom, bottom] <= 1e-9 * values[bottom]
         if known and pair[0].any() and not table.weighted:  # a count among records whose number is no secret
-            count = invert(table, Selection(pair[0]), confidence)
+            count = invert(table, pair[0], confidence)
             low, high = count.low / values[bottom], count.high / values[bottom]
         else:
             low, high = errors.interval(z)
@@ -240,7 +239,7 @@ def _apart(first: Ends, second: Ends, correlation: Array) -> Ends:
 # ---------------------------------------------------------------- tables of cells
 
 
-def _distinct_selections(holds: Array, leading: int) -> list[tuple[Selection, NDArray[np.bool_]]]:
+def _distinct_selections(holds: Array, leading: int) -> list[tuple[Array, NDArray[np.bool_]]]:
     """The distinct conditions on the last axes, and for which cells of the first axes each one stands.
 
     A filter may speak of the attributes that a table is made by; then different cells select differently.
@@ -248,7 +247,7 @@ def _distinct_selections(holds: Array, leading: int) -> list[tuple[Selection, ND
     flat = holds.reshape((int(np.prod(holds.shape[:leading])), -1))
     distinct, which = np.unique(flat, axis=0, return_inverse=True)
     which = which.reshape(holds.shape[:leading])
-    return [(Selection(row.reshape(holds.shape[leading:])), which == i) for i, row in enumerate(distinct)]
+    return [(row.reshape(holds.shape[leading:]), which == i) for i, row in enumerate(distinct)]
 
 
 def estimate_cells(
@@ -268,7 +267,7 @@ def selected_cells(table: PublishedTable, holds: Array, leading: int, confidence
     shape = holds.shape[:leading]
     parts, exact = np.zeros((4, *shape)), np.zeros(shape, bool)
     for selection, cells in _distinct_selections(holds, leading):
-        if selection.holds.any():
+        if selection.any():
             part = invert(table, selection, confidence)
             parts = np.where(cells, np.stack([part.values, part.variances, part.low, part.high]), parts)
             exact = np.where(cells, part.exact, exact)

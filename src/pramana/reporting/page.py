@@ -57,10 +57,10 @@ def page_of(material: PageMaterial) -> Page:
     certificate = material.certificate
     explanation = material.plan.explain() if material.explanation is None else material.explanation
     plan = material.plan
-    columns, untold = column_sections(
+    columns, uninformative = column_sections(
         certificate.attributes, material.marginals, plan.law, certificate.records, material.true, plan.repeated
     )
-    limits = [*certificate.warnings, *untold_columns(untold)]
+    limits = [*certificate.warnings, *uninformative_columns(uninformative)]
     return Page(
         title=_title(certificate),
         facts=_facts(material),
@@ -304,7 +304,7 @@ def column_sections(
     coded = [a for a in attributes if not a.raw and a.name in marginals]
     if not coded:
         return [], []
-    parts, untold, estimated = [], [], False
+    parts, uninformative, estimated = [], [], False
     for attribute in coded[:MOST_COLUMNS]:
         counts = np.asarray(marginals[attribute.name])
         learned = _learned(attribute, counts, law, records, repeated)
@@ -313,7 +313,7 @@ def column_sections(
         parts.append(Section(attribute.name, [*words, Bars(bars)], part=True))
         estimated = estimated or learned.estimates is not None
         if learned.nothing:
-            untold.append(attribute.name)
+            uninformative.append(attribute.name)
     lead: list[Block] = [Legend(published=True, estimated=estimated, true=bool(true))]
     if estimated:
         lead.append(
@@ -321,10 +321,10 @@ def column_sections(
         )
     if len(coded) > MOST_COLUMNS:
         lead.append(Text(f"Of {len(coded):,} columns the first {MOST_COLUMNS} are shown."))
-    return [Section("What the data say", lead, anchor="data"), *parts], untold
+    return [Section("What the data say", lead, anchor="data"), *parts], uninformative
 
 
-def untold_columns(names: Sequence[str]) -> list[str]:
+def uninformative_columns(names: Sequence[str]) -> list[str]:
     """A limit of its own where the release tells nothing."""
     if not names:
         return []

@@ -25,8 +25,8 @@ from pramana.methods.invariant.design import InvariantDesign, InvariantDesignFor
 from pramana.methods.invariant.explanation import explanation_of_exchange
 from pramana.methods.invariant.table_law import InvariantLaw, alike, channel_for, law_for, stratum_of, summaries_of
 from pramana.methods.protocol import (
+    ColumnUncertainty,
     Counts,
-    Doubt,
     Explanation,
     Law,
     Publication,
@@ -118,13 +118,13 @@ class InvariantPlan(CodedPlan):
         mechanism = mechanism_from_json(self.published_law)
         return mechanism if isinstance(mechanism, Exchange) else None
 
-    def doubt(self, name: str) -> Doubt:
+    def doubt(self, name: str) -> ColumnUncertainty:
         """Counts stay on average. How often any set of values is published varies by no more than all together."""
         group = next((g for g in self.design.groups if name in g), None)
         if group is None:
-            return Doubt()
+            return ColumnUncertainty()
         error = float(self.summaries[" and ".join(group)]["total_expected_squared_error"])
-        return Doubt(together=tuple(group), deviation=math.sqrt(error))
+        return ColumnUncertainty(together=tuple(group), deviation=math.sqrt(error))
 
     @property
     def withheld(self) -> bool:

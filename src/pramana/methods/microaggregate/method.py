@@ -29,7 +29,7 @@ from pramana.methods.microaggregate.classes import (
 from pramana.methods.protocol import (
     USUAL_KS,
     Capabilities,
-    Doubt,
+    ColumnUncertainty,
     Examination,
     Explanation,
     Method,
@@ -132,10 +132,10 @@ class MicroaggregatePlan(Plan):
     def raw_names(self) -> list[str]:
         return [a.name for a in self.attributes if a.role is not Role.QUASI_IDENTIFYING]
 
-    def doubt(self, name: str) -> Doubt:
+    def doubt(self, name: str) -> ColumnUncertainty:
         if name in self.measured.lost:
-            return Doubt(lost=self.measured.lost[name])
-        return Doubt(moved=self.measured.changed.get(name, 0.0))
+            return ColumnUncertainty(lost=self.measured.lost[name])
+        return ColumnUncertainty(moved=self.measured.changed.get(name, 0.0))
 
     def statement(self) -> JsonObject:
         setting, measured = msgspec.to_builtins(self.design), msgspec.to_builtins(self.measured)

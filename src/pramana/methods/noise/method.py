@@ -29,7 +29,7 @@ from pramana.methods.noise.columns import (
 from pramana.methods.numbers import ShownNumbers
 from pramana.methods.perturbed import PerturbedPlan, PerturbedTable, misfit
 from pramana.methods.protocol import (
-    Doubt,
+    ColumnUncertainty,
     Explanation,
     Method,
     Publication,
@@ -89,9 +89,9 @@ class NoisePlan(PerturbedPlan):
     def records(self) -> int:
         return self.rows
 
-    def doubt(self, name: str) -> Doubt:
+    def doubt(self, name: str) -> ColumnUncertainty:
         """Every number is off, and no bound is sure: normal numbers have none."""
-        return Doubt(lost=1.0) if name in self.design.columns else Doubt()
+        return ColumnUncertainty(lost=1.0) if name in self.design.columns else ColumnUncertainty()
 
     def statement(self) -> JsonObject:
         return {"setting": msgspec.to_builtins(self.design), **stated_tables(self.tables)}

@@ -14,7 +14,7 @@ from pramana.methods.columns import coded, unchanged
 from pramana.methods.perturbed import PerturbedPlan, PerturbedTable, misfit
 from pramana.methods.protocol import (
     Capabilities,
-    Doubt,
+    ColumnUncertainty,
     Explanation,
     Method,
     Publication,
@@ -79,8 +79,8 @@ class SwapPlan(PerturbedPlan):
     def capabilities(self) -> Capabilities:
         return Capabilities()
 
-    def doubt(self, name: str) -> Doubt:
-        return Doubt(moved=self.measured.moved.get(name, 0.0))
+    def doubt(self, name: str) -> ColumnUncertainty:
+        return ColumnUncertainty(moved=self.measured.moved.get(name, 0.0))
 
     def statement(self) -> JsonObject:
         setting, measured = msgspec.to_builtins(self.design), msgspec.to_builtins(self.measured)
