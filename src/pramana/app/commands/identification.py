@@ -12,6 +12,7 @@ import click
 
 from pramana.app.screen import Answer, Text, json_option, numbers
 from pramana.errors import RecipeError
+from pramana.theory import identification, presence, rounding
 
 _MOST_SHOWN = 2000  # categories up to which the matrix is printed
 _EXACT = 64  # people up to whom the check is made in rationals
@@ -55,7 +56,6 @@ def _range(text: str) -> tuple[Fraction, Fraction]:
 def block_command(frequency: int, xi: str) -> Answer:
     """Say how many records a rare category must exchange (theta), and in a block of what size."""
     from pramana.methods.invariant.blocks import checked_xi
-    from pramana.theory import identification, rounding
 
     level = checked_xi(xi)
     theta = identification.theta_for_xi(frequency, level)
@@ -104,7 +104,6 @@ def identification_command(
     target's category, and one who sees every count."""
     from pramana.mechanisms.invariant import match_risk
     from pramana.methods.invariant.blocks import plan_blocks
-    from pramana.theory import rounding
 
     plan = plan_blocks(counts, xi, rule=rule, ordered=[ordered], forbidden=[list(forbid)])
     risk = match_risk(plan.channel, counts)
@@ -126,7 +125,6 @@ def identification_command(
 
 
 def _words(content: dict[str, Any], counts: list[int]) -> list[str]:
-    from pramana.theory import rounding
 
     lines = [f"xi reached {rounding.shown_up(content['xi_reached'])} of {content['xi']:g} wanted"]
     for block, theta in zip(content["blocks"], content["thetas"], strict=True):
@@ -157,7 +155,6 @@ def _words(content: dict[str, Any], counts: list[int]) -> list[str]:
 def presence_command(likelihoods: str, present: int, wanted: tuple[Fraction, Fraction] | None) -> Answer:
     """Say how likely each person of a class is in the private table, between which bounds that lies, and whether
     a range holds."""
-    from pramana.theory import presence
 
     weights = _weights(likelihoods)
     possible = sum(1 for w in weights if w)
@@ -206,7 +203,6 @@ def _weights(text: str) -> list[Fraction]:
 
 
 def _presence_words(content: dict[str, Any]) -> list[str]:
-    from pramana.theory import rounding
 
     lines = [f"{content['present']} of {content['people']} people are present"]
     shown = ", ".join(f"{x:.6g}" for x in content["existence"][:20])

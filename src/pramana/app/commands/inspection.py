@@ -11,6 +11,9 @@ from typing import Any
 import click
 
 from pramana.app.screen import NAMES, Answer, csv_options, html_option, json_option, numbers
+from pramana.holder.draft_recipe import draft_recipe
+from pramana.holder.hierarchies import HierarchyPlan, build_hierarchy, check_hierarchy, preview_hierarchy
+from pramana.holder.inspect import inspect
 
 _WHOLE = numbers(int, "whole numbers, separated by commas")
 
@@ -36,8 +39,6 @@ _WHOLE = numbers(int, "whole numbers, separated by commas")
 @json_option
 def inspect_command(table: str, html: str | None, **options: Any) -> Answer:
     """Say what each column of TABLE is and how exposed people are in it today. Not for publication."""
-    from pramana.holder.inspect import inspect
-
     inspection = inspect(table, **options)
     content, lines = inspection.to_json(), inspection.lines()
     if html is not None:
@@ -62,8 +63,6 @@ def inspect_command(table: str, html: str | None, **options: Any) -> Answer:
 @json_option
 def init_command(table: str, job: str, **options: Any) -> Answer:
     """Write a first recipe for TABLE, commented, with hierarchies beside it; it is tried before it is written."""
-    from pramana.holder.draft_recipe import draft_recipe
-
     draft = draft_recipe(table, job=job, **options)
     lines = [f"The recipe is {draft.recipe}; it runs as it is."]
     if draft.hierarchies:
@@ -102,8 +101,6 @@ def build_command(
     levels: int | None, units: list[str], tree: str | None, **options: Any,
 ) -> Answer:  # fmt: skip
     """Build the hierarchy of a column of TABLE; its leaves are the values that occur, or those that you state."""
-    from pramana.holder.hierarchies import HierarchyPlan, build_hierarchy
-
     plan = HierarchyPlan(
         kind,
         widths=tuple(widths),
@@ -128,8 +125,6 @@ def build_command(
 @json_option
 def check_command(hierarchy: str, data: str | None, column: str | None, **options: Any) -> Answer:
     """Check HIERARCHY (a file), and whether every value of a column has a leaf in it."""
-    from pramana.holder.hierarchies import check_hierarchy
-
     check = check_hierarchy(hierarchy, data, column, **options)
     lines = [f"{check.leaves:,} leaves in {check.levels} levels; the file is in order."]
     if check.valid and check.values is not None:
@@ -150,8 +145,6 @@ def check_command(hierarchy: str, data: str | None, column: str | None, **option
 @json_option
 def preview_command(hierarchy: str, lines: int) -> Answer:
     """Show the levels of HIERARCHY (a file) and some of its lines."""
-    from pramana.holder.hierarchies import preview_hierarchy
-
     preview = preview_hierarchy(hierarchy, lines)
     words = [f"level {level}: {size:,} label{'s' * (size != 1)}" for level, size in enumerate(preview.labels)]
     return Answer(preview.to_json(), [*words, "", *("  ->  ".join(line) for line in preview.lines)])

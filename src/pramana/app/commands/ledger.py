@@ -23,6 +23,11 @@ from pramana.app.screen import (
     sign_option,
 )
 from pramana.errors import RecipeError
+from pramana.ledger.ledger import Ledger
+from pramana.ledger.turns import whoami
+from pramana.schema.connection import shown_url
+from pramana.theory import rounding
+from pramana.theory.levels import Level
 
 _dataset = click.option("--dataset", default=None, help="Which dataset, where the ledger has several.")
 _who = click.option("--by", "who", default=None, help="Who asks for it. Without: you.")
@@ -45,9 +50,6 @@ def ledger_command() -> None:
 @json_option
 def create(ledger: str) -> Answer:
     """Make a ledger, if there is none yet."""
-    from pramana.ledger.ledger import Ledger
-    from pramana.schema.connection import shown_url
-
     with closing(Ledger.create(ledger)) as opened:
         count = len(opened.releases())
     words = f"{shown_url(ledger)} is a ledger with {count} releases."
@@ -61,8 +63,6 @@ def create(ledger: str) -> Answer:
 @json_option
 def total(ledger: str, people: str | None, delta: float) -> Answer:
     """What all releases about some people add up to."""
-    from pramana.ledger.ledger import Ledger
-
     with closing(Ledger.open(ledger)) as opened:
         sum_of_all = opened.total(people, delta)
     count = "1 release" if sum_of_all.releases == 1 else f"{sum_of_all.releases} releases"
@@ -76,9 +76,6 @@ def total(ledger: str, people: str | None, delta: float) -> Answer:
 @json_option
 def list_releases(ledger: str, dataset: str | None) -> Answer:
     """List who received what, by which method, and at which level."""
-    from pramana.ledger.ledger import Ledger
-    from pramana.theory import rounding
-
     with closing(Ledger.open(ledger)) as opened:
         if dataset is not None:
             opened.dataset(dataset)
@@ -112,9 +109,6 @@ def list_releases(ledger: str, dataset: str | None) -> Answer:
 @json_option
 def limit(ledger: str, people: str, epsilon: Fraction, delta: float | None, who: str | None) -> Answer:
     """Limit the total epsilon of all releases about some people: what would pass it is refused."""
-    from pramana.ledger.ledger import Ledger
-    from pramana.ledger.turns import whoami
-
     Ledger.open(ledger).limit(people, epsilon, who or whoami(), delta)
     content = {"people": people, "epsilon": float(epsilon), "delta": delta}
     at = "" if delta is None else f" at delta {delta:g}"
@@ -129,9 +123,6 @@ def limit(ledger: str, people: str, epsilon: Fraction, delta: float | None, who:
 @json_option
 def abandon(ledger: str, release: str, reason: str, who: str | None) -> Answer:
     """Give up a reserved release whose bundle reached no one."""
-    from pramana.ledger.ledger import Ledger
-    from pramana.ledger.turns import whoami
-
     Ledger.open(ledger).abandon(release, who or whoami(), reason)
     return Answer({"release": release, "status": "abandoned"}, [f"Release {release} is abandoned."])
 
@@ -141,8 +132,6 @@ def abandon(ledger: str, release: str, reason: str, who: str | None) -> Answer:
 @click.option("--out", default=None, help="A new file, or the URL of one in a store, such as s3://bucket/name.")
 def export(ledger: str, out: str | None) -> None:
     """Write every entry, one line of JSON each: to standard output, a new file, or a new object of a store."""
-    from pramana.ledger.ledger import Ledger
-
     opened = Ledger.open(ledger)
     if out is None:
         for line in opened.lines():
@@ -156,8 +145,6 @@ def export(ledger: str, out: str | None) -> None:
 @json_option
 def check(ledger: str) -> Answer:
     """Check that every entry is as it was written, and that none is missing between two."""
-    from pramana.ledger.ledger import Ledger
-
     opened = Ledger.open(ledger)
     whole, count = opened.is_unbroken(), len(opened.entries())
     lines = [f"{count} entries, {'unbroken' if whole else 'BROKEN'}."]
@@ -185,7 +172,6 @@ def levels_command() -> None:
 def create_dataset(ledger: str, recipe: str, **options: Any) -> Answer:
     """Register the table of a recipe under a new key, and make the ledger if there is none."""
     from pramana.run.levels import create_levels
-    from pramana.schema.connection import shown_url
 
     with ProgressLine() as progress:
         created = create_levels(ledger, recipe, progress=progress, **options)
@@ -286,10 +272,6 @@ def _draw(coalition: Any, stem: str) -> list[Path]:
 @json_option
 def allow(ledger: str, recipient: str, retention: str, dataset: str | None, who: str | None) -> Answer:
     """Set the highest level a recipient may get."""
-    from pramana.ledger.ledger import Ledger
-    from pramana.ledger.turns import whoami
-    from pramana.theory.levels import Level
-
     opened, level = Ledger.open(ledger), Level.of(retention)
     name = opened.dataset(dataset).name
     opened.allow(name, "" if recipient == "*" else recipient, level, who or whoami())

@@ -13,23 +13,11 @@ from starlette.routing import Route
 
 from pramana.app.studio.desk import OPEN, Desk, Form, chosen
 from pramana.app.studio.folders import RECIPES, TABLES
+from pramana.app.studio.recipe import WORDS
 from pramana.errors import InputError, PramanaError
 from pramana.holder.hierarchies import HierarchyPlan, HierarchyPreview
 
 COLUMNS = "/publish/columns"
-ROLES = {
-    "identifying": "names people: drop it",
-    "quasi-identifying": "others may know it: protect it",
-    "sensitive": "what an intruder wants to learn",
-    "insensitive": "harmless: publish as it is",
-}
-KINDS = {
-    "intervals": "Intervals of numbers",
-    "dates": "Dates: days, months, years",
-    "mask": "Masks: hide characters from the end",
-    "ordered": "Groups of neighbours",
-    "tree": "A tree of your own",
-}
 
 
 @dataclass
@@ -109,7 +97,7 @@ class ColumnPages:
             "columns",
             inspection=table,
             columns=list(enumerate(columns)),
-            roles=ROLES,
+            roles=WORDS["roles"],
             chosen=journey.roles,
             built=journey.hierarchies,
             unit=journey.document.section("unit") or guessed,
@@ -121,7 +109,7 @@ class ColumnPages:
         roles = {}
         for number, (name, role) in enumerate(journey.roles.items()):
             roles[name] = form.get(f"role-{number}", role)
-            if roles[name] not in ROLES:
+            if roles[name] not in WORDS["roles"]:
                 raise InputError("A role must be one of those offered", repr(roles[name][:40]))
         journey.set_columns(_unit_of(form, list(roles)), roles)
         return "/publish/job"
@@ -139,7 +127,7 @@ class ColumnPages:
             "columns",
             number=request.path_params["number"],
             column=name,
-            kinds=KINDS,
+            kinds=WORDS["kinds"],
             form={key: form.get(key, "") for key in keys},
             preview=preview,
         )

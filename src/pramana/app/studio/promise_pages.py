@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from starlette.requests import Request
@@ -18,6 +15,7 @@ from pramana.app.studio.desk import Desk, Form, chosen
 from pramana.app.studio.dial import Dial, DialSetting
 from pramana.app.studio.folders import LEDGERS, TABLES
 from pramana.app.studio.journey import Journey
+from pramana.app.studio.recipe import WORDS
 from pramana.errors import InputError, PramanaError
 from pramana.ledger.ledger import Ledger
 from pramana.methods.usefulness import TableWorth
@@ -26,25 +24,9 @@ from pramana.schema.connection import shown_url
 from pramana.schema.domain import Role
 
 JOB, DIAL, CHECK = "/publish/job", "/publish/dial", "/publish/check"
-MEANING = {
-    "k": "Nobody is linked to a record more surely than one in k",
-    "epsilon": "A published record is at most e^epsilon times as likely under one true record as under another",
-    "xi": "Nobody is matched with a chance above xi",
-    "delta": "Nobody is known to be in the table with a chance above this",
-    "retention": "This share of values stays as it is by the coin alone",
-}
 ABOUT = ("title", "holder", "recipient", "purpose")
 _NO_DIAL: dict[str, Any] = {"promise": "", "meaning": "", "positions": [], "at": 0, "pins": []}
 _FEW = 1000  # records below which randomised tables tell little
-
-
-@cache
-def jobs() -> list[dict[str, Any]]:
-    """What a release is for, in sentences: what each job promises, and what it costs."""
-    listed: list[dict[str, Any]] = tomllib.loads(files(__package__).joinpath("jobs.toml").read_text("utf-8"))[
-        "jobs"
-    ]
-    return listed
 
 
 @dataclass
@@ -74,7 +56,7 @@ class PromisePages:
         return self.desk.show(
             "job.html",
             "job",
-            jobs=jobs(),
+            jobs=WORDS["jobs"],
             several=not unit.get("row", not unit),
             recommended=name,
             reason=reason,
@@ -109,7 +91,7 @@ class PromisePages:
             "dial.html",
             "dial",
             promise=dial.promise,
-            meaning=MEANING[dial.promise],
+            meaning=WORDS["meaning"][dial.promise],
             positions=positions,
             at=positions.index(journey.value),
             pins=[figures_of(dial.at(value), dial) for value in journey.pins],

@@ -8,6 +8,7 @@ import threading
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,8 @@ _FILES = {"source": ("path",), "release": ("public", "population", "solution")} 
 _COLUMN_FILES = ("hierarchy", "matrix")
 _DATABASES = (("source", "url"), ("output", "url"))
 _ORDER = ("about", "source", "unit", "release", "attributes", "output", "ledger")
-JOB_OF = {
-    "retention": "publish",
-    "invariant": "frequencies",
-    "levels": "levels",
-    "generalize": "k-anonymity",
-    "presence": "presence",
-    "microaggregate": "microaggregate",
-}
+WORDS: dict[str, Any] = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
+JOB_OF: dict[str, str] = {job["method"]: job["name"] for job in WORDS["jobs"]}
 _PROMISES = ("k", "epsilon", "xi", "delta", "retention")  # what a dial turns, the first that is stated
 
 

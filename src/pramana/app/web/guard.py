@@ -58,9 +58,8 @@ class Guard:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                stated = headers.get(
-                    "content-security-policy", POLICY
-                )  # a page's own is stricter: it has no script
+                # a page's own policy is stricter: it has no script
+                stated = headers.get("content-security-policy", POLICY)
                 headers.update({**_HEADERS, "content-security-policy": stated})
             await send(message)
 
