@@ -13,10 +13,14 @@ from tests.notions.sentence_page import PAGE, tables
 from tests.notions.word_checks import overclaims_in, pattern_of, problems_of, sentence_table
 
 from pramana.notions.classes import AverageRisk, KAnonymity, KMap, PopulationUniqueness, Profitability
-from pramana.notions.descriptions import AddedNoise, Swapping
 from pramana.notions.guarantee import ANY_TABLE, CONDITIONS, IN_EARNEST, OWN_COINS, THIS_TABLE, Guarantee
-from pramana.notions.identification import EveryCountBound, IdentificationBound
-from pramana.notions.presence import DeltaPresence
+from pramana.notions.method_notions import (
+    AddedNoise,
+    DeltaPresence,
+    EveryCountBound,
+    IdentificationBound,
+    Swapping,
+)
 from pramana.notions.randomised import (
     CentralPrivacy,
     CollusionBound,

@@ -23,8 +23,7 @@ from pramana.methods.presence.method import PresenceSetting
 from pramana.methods.registry import METHODS, method_named, restore
 from pramana.notions.classes import KAnonymity
 from pramana.notions.guarantee import ANY_TABLE, Guarantee
-from pramana.notions.identification import IdentificationBound
-from pramana.notions.presence import DeltaPresence
+from pramana.notions.method_notions import DeltaPresence, IdentificationBound
 from pramana.notions.randomised import CentralPrivacy, LocalPrivacy, PkAnonymity
 from pramana.notions.registry import PROMISES, check_promises
 from pramana.notions.sensitive_values import LDiversity, TCloseness

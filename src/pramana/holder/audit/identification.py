@@ -22,7 +22,7 @@ from pramana.holder.audit.linkage import LinkedTable
 from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, at_most, clopper_pearson
 from pramana.mechanisms.channel import Channel
 from pramana.mechanisms.table import ChannelGroup, Exchange
-from pramana.notions.identification import EveryCountBound, IdentificationBound
+from pramana.notions.method_notions import EveryCountBound, IdentificationBound
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE, Codes, code_dtype
 

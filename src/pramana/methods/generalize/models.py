@@ -45,7 +45,7 @@ from pramana.methods.presence.shaping import Presence
 from pramana.methods.usefulness import CellLook
 from pramana.notions.classes import AverageRisk, KAnonymity, KMap, PopulationUniqueness, Profitability
 from pramana.notions.guarantee import THIS_TABLE, Guarantee
-from pramana.notions.presence import DeltaPresence
+from pramana.notions.method_notions import DeltaPresence
 from pramana.notions.sensitive_values import BLikeness, DDisclosure, LDiversity, TCloseness
 from pramana.schema.typed import Count, Share
 

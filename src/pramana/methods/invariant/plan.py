@@ -36,7 +36,7 @@ from pramana.methods.protocol import (
 )
 from pramana.methods.usefulness import Usefulness
 from pramana.notions.guarantee import ANY_TABLE, THIS_TABLE, Guarantee
-from pramana.notions.identification import EveryCountBound, IdentificationBound
+from pramana.notions.method_notions import EveryCountBound, IdentificationBound
 from pramana.notions.randomised import PkAnonymity
 from pramana.rows.protocol import Rows
 from pramana.schema.typed import read_section

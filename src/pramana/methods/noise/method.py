@@ -40,8 +40,8 @@ from pramana.methods.protocol import (
     stated_tables,
 )
 from pramana.methods.usefulness import Usefulness
-from pramana.notions.descriptions import AddedNoise
 from pramana.notions.guarantee import THIS_TABLE, Guarantee
+from pramana.notions.method_notions import AddedNoise
 from pramana.pages.content import Cell
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Attribute

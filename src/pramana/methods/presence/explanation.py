@@ -16,7 +16,7 @@ from pramana.methods.protocol import Examination, Explanation, content_checks
 from pramana.methods.published_cells import check_companion
 from pramana.methods.usefulness import worth_of_cells
 from pramana.notions.guarantee import IN_EARNEST, THIS_TABLE, Guarantee
-from pramana.notions.presence import DeltaPresence
+from pramana.notions.method_notions import DeltaPresence
 from pramana.pages.content import Cell, Grid, Meter, Section, Text
 from pramana.schema.typed import Count, Ordinal
 from pramana.theory import rounding

@@ -34,8 +34,8 @@ from pramana.methods.swap.columns import (
     design_of,
     swap_rows,
 )
-from pramana.notions.descriptions import Swapping
 from pramana.notions.guarantee import THIS_TABLE, Guarantee
+from pramana.notions.method_notions import Swapping
 from pramana.pages.content import Cell
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.typed import read_section
