@@ -12,8 +12,9 @@ from tests.audit.test_linkage import LAW, LAWS, SIZES, published
 
 from pramana.holder.audit.anonymity import attribute_inference, control_inference
 from pramana.holder.audit.epsilon import epsilon_by_attribute, epsilon_in_one_run, neighbouring_runs, worst_pair
+from pramana.holder.audit.linkage import LinkedTable
 from pramana.holder.audit.together import averaged_epsilon, reused_coins
-from pramana.holder.audit.verdict import Attack, NotRun
+from pramana.holder.audit.verdict import Attack, NotRun, Outcome
 from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
 from pramana.randomness.samplers import ONE
@@ -27,14 +28,18 @@ def attacks(found: Any) -> list[Attack]:
     return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, Attack)]
 
 
+def value_inference(table: LinkedTable) -> Outcome:
+    return attribute_inference([table])
+
+
 @pytest.mark.parametrize("law", LAWS, ids=["attributes", "record", "matrix"])
-@pytest.mark.parametrize("attack", [epsilon_by_attribute, epsilon_in_one_run, attribute_inference])
+@pytest.mark.parametrize("attack", [epsilon_by_attribute, epsilon_in_one_run, value_inference])
 def test_honest_records_stay_below_the_claim(attack: Any, law: Any) -> None:
     for found in attacks(attack(published(law, law, rows=20_000))):
         assert found.ok, found.detail
 
 
-@pytest.mark.parametrize("attack", [epsilon_by_attribute, epsilon_in_one_run, attribute_inference])
+@pytest.mark.parametrize("attack", [epsilon_by_attribute, epsilon_in_one_run, value_inference])
 def test_an_attribute_whose_epsilon_was_forgotten_is_noticed(attack: Any) -> None:
     found = attacks(attack(published(LAW, STRONGER, rows=20_000)))
     assert any(not one.ok for one in found), [one.detail for one in found]

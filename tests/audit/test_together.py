@@ -18,7 +18,7 @@ from pramana.holder.audit.anonymity import attribute_inference, crossed_classes
 from pramana.holder.audit.attacked import Attacked
 from pramana.holder.audit.epsilon import epsilon_by_attribute, epsilon_in_one_run
 from pramana.holder.audit.suite import audit_bundle
-from pramana.holder.audit.together import attacks_together, averaged_inference, side_by_side
+from pramana.holder.audit.together import attacks_together, side_by_side
 from pramana.holder.audit.verdict import Attack, NotRun, Outcome
 from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.levels import AtLevel
@@ -102,7 +102,7 @@ def test_averaging_shows_what_no_single_release_does(desk: Path) -> None:
     for bundle in bundles:
         table = Attacked.of(retraced(desk / bundle, desk / "people.csv", KEY)).table
         assert table is not None
-        alone = [attribute_inference(table), epsilon_in_one_run(table), *epsilon_by_attribute(table)]
+        alone = [attribute_inference([table]), epsilon_in_one_run(table), *epsilon_by_attribute(table)]
         assert beaten(alone) == set()
     assert beaten(together(desk, bundles)) >= {"three releases, attribute inference by averaging"}
 
@@ -126,7 +126,7 @@ def test_the_claim_of_averaging_by_brute_force() -> None:
         Product({"a": Retention.at(Fraction(1, 3), 4), "b": Retention.at(Fraction(1, 10), 3)}),
     ]
     tables = [published(law, law, rows=500) for law in laws]
-    found = averaged_inference(tables)
+    found = attribute_inference(tables)
     assert isinstance(found, Attack) and found.ok
     for name, size in (("a", 4), ("b", 3)):
         share = np.bincount(tables[0].true[name], minlength=size) / 500

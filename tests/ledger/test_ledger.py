@@ -51,7 +51,11 @@ def test_other_content_is_refused(place: str) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"source": "x"}, "changed one"), ({"key": "x"}, "another key"), ({"design": "x"}, "changed ones")],
+    [
+        ({"source": "x"}, "a changed table"),
+        ({"key": "x"}, "another key"),
+        ({"design": "x"}, "a changed design"),
+    ],
 )
 def test_a_changed_source_key_or_design_is_refused(place: str, changes: dict[str, str], words: str) -> None:
     ledger = ledger_at(place)

@@ -148,7 +148,7 @@ def figure_7(outputs: Outputs, salary: Codes, sizes: Sizes) -> None:
     key = Key.from_seed(SEED)
     source = KeyedLevels(design, lambda purpose, column: key.stream(purpose, "figure 7", column))
     seen = [(level, cells.code(source.version(level, true))) for level in wanted]
-    apart = independent_posteriors(cells, independent_versions(design, ("salary",), true, cells, seen))
+    apart = independent_posteriors(cells, independent_versions(cells, true, [level for level, _ in seen]))
     best = accumulate(seen, _more_trusted)
     together = [float(alone_posterior(cells, *member).mean()) for member in best]
     by_size = [(m + 1, t, float(a.mean())) for m, (t, a) in enumerate(zip(together, apart, strict=True))]

@@ -272,10 +272,10 @@ def _subsets(risk: TableRisk) -> Section:
         {"column": name, "share of all scores": Meter(_percent(share), share, risk=True)}
         for name, share in sorted(special.contributions, key=lambda part: -part[1])
     ]
-    found = ", ".join(f"{n:,} of {size}" for size, n in enumerate(special.minimal, 1))
+    by_size = ", ".join(f"{n:,} of {size}" for size, n in enumerate(special.minimal, 1))
     lead = (
         f"{special.special:,} records are unique already on few columns (up to {special.largest_subset} were "
-        f"combined). Minimal sample uniques by number of columns: {found}. The largest SUDA score is "
+        f"combined). Minimal sample uniques by number of columns: {by_size}. The largest SUDA score is "
         f"{special.largest_score:,.0f}."
     )
     blocks: list[Block] = [

@@ -70,16 +70,16 @@ class ColumnValues:
     def _of(cls, name: str, column: pa.ChunkedArray) -> ColumnValues:
         entries, places = _coded(column)
         counts = counted(places, len(entries) + 1)
-        kept = (counts[:-1] > 0) & ~_absent(entries)
-        if bool(kept.all()):
+        used = (counts[:-1] > 0) & ~_absent(entries)
+        if bool(used.all()):
             return cls(name, entries, counts[:-1].astype(np.int64), places, int(counts[-1]))
-        size = int(kept.sum())
-        renumbered = np.full(len(kept) + 1, size, code_dtype(size + 1))
-        renumbered[:-1][kept] = np.arange(size)
+        size = int(used.sum())
+        renumbered = np.full(len(used) + 1, size, code_dtype(size + 1))
+        renumbered[:-1][used] = np.arange(size)
         codes = renumbered[places]
-        values = entries.take(numbers(np.flatnonzero(kept)))
+        values = entries.take(numbers(np.flatnonzero(used)))
         return cls(
-            name, values, counts[:-1][kept].astype(np.int64), codes, len(codes) - int(counts[:-1][kept].sum())
+            name, values, counts[:-1][used].astype(np.int64), codes, len(codes) - int(counts[:-1][used].sum())
         )
 
 
@@ -240,8 +240,8 @@ def _missing_words(texts: pa.Array, counts: NDArray[np.int64]) -> NDArray[np.boo
         looked_at = np.flatnonzero(counts > 1)
         texts = texts.take(numbers(looked_at))
         short = flags_of(pc.less_equal(pc.utf8_length(texts), _LONGEST_WORD))
-        kept = short & ~flags_of(pc.match_substring_regex(texts, r"^[+-]?[0-9]"))
-        looked_at, texts = looked_at[kept], texts.filter(pa.array(kept))
+        used = short & ~flags_of(pc.match_substring_regex(texts, r"^[+-]?[0-9]"))
+        looked_at, texts = looked_at[used], texts.filter(pa.array(used))
     words[looked_at] = [is_missing_word(text) for text in texts.to_pylist()]
     return words
 

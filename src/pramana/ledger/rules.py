@@ -178,7 +178,7 @@ def check_content(known: Release, content: str) -> None:
     if known.status != DONE or known.content != content:
         raise RefusedError(
             "A release made again must have the same content",
-            "other content",
+            "content with another digest",
             "The source, the key or the program has changed since; nothing may be given out.",
         )
 
@@ -197,13 +197,13 @@ def checked_dataset(state: State, request: Request) -> Dataset:
     if request.source != dataset.source:
         raise RefusedError(
             f"The source of {dataset.name!r} must be the table it was registered with",
-            "a changed one",
+            "a changed table",
             "Under the same key, two tables tell where they differ. Register the new table as a new dataset.",
         )
     if request.design != dataset.design:
         raise RefusedError(
             f"The attributes, domains and replacement laws of {dataset.name!r} must stay as registered",
-            "changed ones",
+            "a changed design",
         )
     return dataset
 

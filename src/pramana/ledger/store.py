@@ -73,13 +73,13 @@ class Store(WritersInTurn):
     file: Path | None
 
     @classmethod
-    def open(cls, place: str | Path, create: bool = False) -> Store:
+    def open(cls, location: str | Path, create: bool = False) -> Store:
         """Open a ledger; with `create`, make it if there is none."""
         from sqlalchemy.pool import NullPool
 
-        place = path_text(place, "The ledger", LedgerError)
-        name = shown_url(place)
-        text = connection_string(str(place), "the ledger", LedgerError, "Such as postgresql://host/database.")
+        location = path_text(location, "The ledger", LedgerError)
+        name = shown_url(location)
+        text = connection_string(str(location), "the ledger", LedgerError, "Such as postgresql://host/database.")
         if "://" in text:
             engine = postgresql_in_turn(text, "ledger", LedgerError, poolclass=NullPool)
             store = cls(engine, name, None)
@@ -147,9 +147,9 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         ) from None
 
 
-def is_ledger_file(place: str | Path) -> bool:
+def is_ledger_file(location: str | Path) -> bool:
     """Whether a ledger is named by its file, beside which keys and versions can be kept."""
-    return "://" not in str(place) and not str(place).startswith(ENVIRONMENT)
+    return "://" not in str(location) and not str(location).startswith(ENVIRONMENT)
 
 
 def _make_file(path: Path, name: str, create: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -131,11 +131,11 @@ def class_linkage(look: Numbers, order: Numbers, k: float) -> Attack:
     people = np.random.default_rng(20).permutation(len(order))[:_PEOPLE]
     by_look = np.argsort(look, kind="stable")
     first = np.searchsorted(look[by_look], np.arange(int(look.max()) + 2))
-    rank = np.argsort(np.argsort(order))  # a person's place among the people who were published
+    rank = np.argsort(np.argsort(order))  # a person's position among the people who were published
     right = 0
-    for place in people.tolist():
-        rows = by_look[first[look[place]] : first[look[place] + 1]]
-        right += int(rows[np.abs(rows - rank[place]).argmin()] == place)
+    for person in people.tolist():
+        rows = by_look[first[look[person]] : first[look[person] + 1]]
+        right += int(rows[np.abs(rows - rank[person]).argmin()] == person)
     what = f"{len(people):,} people whose class is known, one of its rows each"
     return at_most("linkage, within classes", 1 / k, right, len(people), what, {"k": k})
 
@@ -165,36 +165,46 @@ def by_source_row(values: Numbers, order: Numbers, records: int) -> Numbers:
 
 _MOST_INFERRED = 1000
 _LARGEST = 2000  # categories of an attribute whose every pair is compared
+_OUTCOMES = 1 << 16  # of several releases together, of an attribute that is guessed
 
 
-def attribute_inference(table: LinkedTable) -> Outcome:
-    """Someone who knows which row is whose, and how frequent values are, guesses the true value from the row.
+def attribute_inference(tables: Sequence[LinkedTable], name: str = "attribute inference") -> Outcome:
+    """Someone who knows which row is whose, in one release or several, and how frequent values are, guesses.
 
-    The claim is the best that anyone can do under the law: the largest joint chance, summed over published values.
+    The claim is exact, the best that anyone can do under the laws: the largest joint chance of a value with
+    everything that is shown of it, summed over all that can be shown. People's coins are independent, so right
+    guesses scatter no more than coins of that chance.
     """
-    name = "attribute inference"
-    columns = {n: law for n, law in matrices_of(table.law).items() if 1 < len(law) <= _LARGEST}
-    if not columns:
-        return NotRun(name, "no attribute has a law of its own that is small enough")
-    alpha = CHANCE_OF_FALSE_ALARM / len(columns)
-    worst: tuple[float, str, float, float, tuple[float, float]] | None = None
-    by_attribute = {}
-    for column, law in columns.items():
-        true, shown = table.true[column][table.order], table.published[column]
-        joint = np.bincount(true, minlength=len(law))[:, None] / len(true) * law
-        guess, claimed = joint.argmax(0), float(joint.max(0).sum())
-        right = int((guess[shown] == true).sum())
-        interval = clopper_pearson(right, len(true), alpha)
-        by_attribute[column] = {"claimed": claimed, "measured": right / len(true)}
-        beyond = interval[0] - claimed
-        if worst is None or beyond > worst[0]:
-            worst = beyond, column, claimed, right / len(true), interval
-    assert worst is not None
-    _, column, claimed, share, interval = worst
-    what = f"{column} guessed from a person's own row: right {share:.4g}; the law allows {claimed:.4g}"
-    return Attack(
-        name, claimed, share, interval[0] <= claimed + 1e-12, what, interval, {"attributes": by_attribute}
-    )
+    single = len(tables) == 1
+    laws = [matrices_of(table.law) for table in tables]
+    shared = [n for n in laws[0] if len(laws[0][n]) > 1 and all(n in law for law in laws)]
+    most = _LARGEST if single else _OUTCOMES
+    few = [n for n in shared if math.prod(law[n].shape[1] for law in laws) <= most]
+    if not few:
+        lacking = "no attribute has" if single else "they share no attribute with"
+        return NotRun(name, f"{lacking} a law of its own that is small enough")
+    people, shown = np.sort(tables[0].order), [table.by_person() for table in tables]
+    attacks = {}
+    for column in few:
+        together, outcome = np.ones((len(laws[0][column]), 1)), np.zeros(len(people), np.int64)
+        for law, published in zip(laws, shown, strict=True):
+            together = (together[:, :, None] * law[column][:, None, :]).reshape(len(together), -1)
+            outcome = outcome * law[column].shape[1] + published[column][people]
+        true = tables[0].true[column][people]
+        joint = (np.bincount(true, minlength=len(together)) / len(true))[:, None] * together
+        claimed = float(joint.max(0).sum())
+        right = int((joint.argmax(0)[outcome] == true).sum())
+        interval = clopper_pearson(right, len(true), CHANCE_OF_FALSE_ALARM / len(few))
+        share = right / len(true)
+        what = (
+            f"{column} guessed from {len(tables)} rows: right {share:.4g}; their laws together allow {claimed:.4g}"
+        )
+        if single:
+            what = f"{column} guessed from a person's own row: right {share:.4g}; the law allows {claimed:.4g}"
+        attacks[column] = Attack(name, claimed, share, interval[0] <= claimed + 1e-12, what, interval)
+    numbers = {column: {"claimed": a.claimed, "measured": a.measured} for column, a in attacks.items()}
+    worst = max(attacks.values(), key=lambda a: (a.interval or (0.0, 0.0))[0] - (a.claimed or 0.0))
+    return replace(worst, more={"attributes": numbers})
 
 
 def matrices_of(law: AttackedLaw) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:

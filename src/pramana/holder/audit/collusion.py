@@ -83,7 +83,7 @@ def collusion(design: LevelDesign, true: Mapping[str, Codes], versions: Sequence
     for group in design.groups:
         cells = GroupValues.of(design, group, true)
         seen = [(level, cells.code(version)) for level, version in versions]
-        drawn = independent_posteriors(cells, independent_versions(design, group, true, cells, seen))
+        drawn = independent_posteriors(cells, independent_versions(cells, true, [level for level, _ in seen]))
         for size, known, unrelated in zip(sizes, together, apart, strict=True):
             known *= chain_posterior(cells, _descending(seen[:size]))
             unrelated *= drawn[size - 1]
@@ -123,8 +123,8 @@ def collude(
     >>> pramana.collude("releases.ledger", ["university", "newspaper"]).useless
     True
     """
-    design, true, held = issued_versions(ledger, list(dict.fromkeys(recipients)), dataset, key)
-    return collusion(design, true, [(level, version) for _, level, version in held])
+    design, true, issued = issued_versions(ledger, list(dict.fromkeys(recipients)), dataset, key)
+    return collusion(design, true, [(level, version) for _, level, version in issued])
 
 
 # ---------------------------------------------------------------- a group of attributes as one column
@@ -150,8 +150,8 @@ class GroupValues:
     def code(self, version: Mapping[str, Codes]) -> NDArray[np.int64]:
         """Places among the values that occur in the truth; -1 for a value that occurs nowhere in it."""
         code = _encoded(version, self.names, self.sizes)
-        place = np.minimum(np.searchsorted(self.values, code), len(self.values) - 1)
-        return np.where(self.values[place] == code, place, -1)
+        position = np.minimum(np.searchsorted(self.values, code), len(self.values) - 1)
+        return np.where(self.values[position] == code, position, -1)
 
     def replacement(self) -> Floats:
         """The chance of each occurring value as a replacement."""
@@ -219,21 +219,15 @@ def chain_posterior(cells: GroupValues, seen: Sequence[Holding]) -> Floats:
     return np.where(first >= 0, np.exp(top - total), cells.prior[cells.true])
 
 
-def independent_versions(
-    design: LevelDesign,
-    group: tuple[str, ...],
-    true: Mapping[str, Codes],
-    cells: GroupValues,
-    seen: Sequence[Holding],
-) -> list[Holding]:
-    """Versions at the same levels, each drawn by itself. Nobody sees them, so their keys need be no secret."""
-    part = LevelDesign({name: design.laws[name] for name in group}, design.joint)
-    found = []
-    for member, (level, _) in enumerate(seen):
+def independent_versions(cells: GroupValues, true: Mapping[str, Codes], levels: Sequence[Level]) -> list[Holding]:
+    """Versions at these levels, each drawn by itself. Nobody sees them, so their keys need be no secret."""
+    part = LevelDesign({name: cells.design.laws[name] for name in cells.names}, cells.design.joint)
+    versions = []
+    for member, level in enumerate(levels):
         key = Key.from_seed(member)
         source = KeyedLevels(part, lambda purpose, column, key=key: key.stream(purpose, "", column))  # type: ignore[misc]
-        found.append((level, cells.code(source.version(level, {name: true[name] for name in group}))))
-    return found
+        versions.append((level, cells.code(source.version(level, {name: true[name] for name in cells.names}))))
+    return versions
 
 
 def independent_posteriors(cells: GroupValues, seen: Sequence[Holding]) -> list[Floats]:
@@ -242,42 +236,28 @@ def independent_posteriors(cells: GroupValues, seen: Sequence[Holding]) -> list[
     Only values that someone holds gain on the others: G(y) is the sum of ln ratio over the members who hold y.
     """
     rows = len(cells.true)
-    held: list[NDArray[np.int64]] = []
-    gains: list[Floats] = []  # G of each member's value
-    leads: list[NDArray[np.bool_]] = []  # the first member to hold it
-    own, found = np.zeros(rows), []
+    members: list[tuple[NDArray[np.int64], Floats, NDArray[np.bool_]]] = []  # value, its G, the first to hold it
+    own, posteriors = np.zeros(rows), []
     for level, code in seen:
         gain = np.where(code >= 0, _gain(cells, level, code), 0.0)
         mine, lead = gain.copy(), code >= 0
-        for i, other in enumerate(held):
+        for (other_level, _), (other, others_gain, _) in zip(seen, members, strict=False):
             same = other == code
-            mine += np.where(same, _gain(cells, seen[i][0], other), 0.0)
-            gains[i] += np.where(same, gain, 0.0)
+            mine += np.where(same, _gain(cells, other_level, other), 0.0)
+            others_gain += np.where(same, gain, 0.0)
             lead &= ~same
-        held.append(code)
-        gains.append(mine)
-        leads.append(lead)
+        members.append((code, mine, lead))
         own += np.where(code == cells.true, gain, 0.0)
-        found.append(_normalised(cells, own, held, gains, leads))
-    return found
-
-
-def _normalised(
-    cells: GroupValues,
-    own: Floats,
-    held: Sequence[NDArray[np.int64]],
-    gains: Sequence[Floats],
-    leads: Sequence[NDArray[np.bool_]],
-) -> Floats:
-    most = np.maximum(own, np.max(gains, axis=0))
-    total, left = np.zeros(len(own)), np.ones(len(own))
-    for code, gain, lead in zip(held, gains, leads, strict=True):
-        share = np.where(lead, cells.prior[np.maximum(code, 0)], 0.0)
-        total += share * np.exp(gain - most)
-        left -= share
-    total += np.maximum(left, 0.0) * np.exp(-most)
-    top = cells.prior[cells.true] * np.exp(own - most)
-    return np.asarray(top / np.where(total > 0, total, 1.0), np.float64)
+        most = np.maximum(own, np.max([g for _, g, _ in members], axis=0))
+        total, left = np.zeros(rows), np.ones(rows)
+        for value, g, first in members:
+            share = np.where(first, cells.prior[np.maximum(value, 0)], 0.0)
+            total += share * np.exp(g - most)
+            left -= share
+        total += np.maximum(left, 0.0) * np.exp(-most)
+        top = cells.prior[cells.true] * np.exp(own - most)
+        posteriors.append(np.asarray(top / np.where(total > 0, total, 1.0), np.float64))
+    return posteriors
 
 
 # ---------------------------------------------------------------- what the versions themselves show
@@ -295,7 +275,7 @@ def _p_value(strata: Sequence[tuple[Floats, NDArray[np.bool_], NDArray[np.int64]
         hits = np.bincount(agreeing, weights=hit)
         expected = np.bincount(agreeing, weights=belief)
         spread = np.bincount(agreeing, weights=belief * (1 - belief))
-        told = spread > 5
-        statistic += float(((hits - expected)[told] ** 2 / spread[told]).sum())
-        freedom += int(told.sum())
+        counted = spread > 5
+        statistic += float(((hits - expected)[counted] ** 2 / spread[counted]).sum())
+        freedom += int(counted.sum())
     return float(stats.chi2.sf(statistic, freedom)) if freedom else 1.0

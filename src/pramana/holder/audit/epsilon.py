@@ -50,9 +50,9 @@ def _of_attribute(table: LinkedTable, name: str, channel: Channel, attributes: i
     for value in values.tolist():
         own, others = int(counts[value]), int(len(true) - counts[value])
         if own and others:
-            kept = int(((true == value) & (shown == value)).sum())
-            strange = int((shown == value).sum()) - kept
-            least = clopper_pearson(kept, own, alpha)[0]
+            hits = int(((true == value) & (shown == value)).sum())
+            strange = int((shown == value).sum()) - hits
+            least = clopper_pearson(hits, own, alpha)[0]
             most = clopper_pearson(strange, others, alpha)[1]
             low = max(low, math.log(least / most) if least > 0 else 0.0)
     what = f"at least {low:.4g} by {len(true):,} records, {claim_words(claimed)}"

@@ -198,9 +198,9 @@ def sampled_posterior(
     for c, placed in enumerate(chains):
         for sweep in range(sweeps):
             _sweep(log, placed, rng)
-            if (kept := sweep - (sweeps - sweeps // 2)) >= 0:
+            if (step := sweep - (sweeps - sweeps // 2)) >= 0:
                 links[np.arange(n), placed] += 1
-                traces[c, :, kept] = log[np.arange(n), placed].sum(), same[np.arange(n), placed].sum()
+                traces[c, :, step] = log[np.arange(n), placed].sum(), same[np.arange(n), placed].sum()
     return SampledPosterior(links / links.sum(1, keepdims=True), max(r_hat(traces[:, t]) for t in (0, 1)))
 
 
@@ -362,11 +362,11 @@ def everyone_linked(table: LinkedTable) -> Attack:
     first = np.searchsorted(look[places], np.arange(len(shown_rows) + 1))
     rank = np.searchsorted(np.sort(table.order), people)
     right = 0
-    for person, place in zip(people.tolist(), rank.tolist(), strict=True):
+    for person, position in zip(people.tolist(), rank.tolist(), strict=True):
         own = {name: codes[person : person + 1] for name, codes in table.true.items()}
         value = int((pairwise_likelihoods(table.law, own, shown)[0] / expected).argmax())
         candidates = places[first[value] : first[value + 1]]
-        nearest = candidates[np.abs(candidates - place).argmin()]
+        nearest = candidates[np.abs(candidates - position).argmin()]
         right += int(table.order[nearest] == person)
     k = table.k(table.records)
     return at_most(

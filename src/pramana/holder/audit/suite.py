@@ -128,7 +128,7 @@ def _randomised(attacked: Attacked) -> list[Outcome]:
     if isinstance(table.law, Exchange):
         return [*outcomes, *identified(attacked, table, table.law)]
     outcomes += [*epsilon_by_attribute(table), epsilon_in_one_run(table), *neighbouring_runs(table.law)]
-    return [*outcomes, attribute_inference(table)]
+    return [*outcomes, attribute_inference([table])]
 
 
 def _celled(attacked: Attacked) -> list[Outcome]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.holder.audit.anonymity import by_source_row, crossed_classes, matrices_of
+from pramana.holder.audit.anonymity import attribute_inference, by_source_row, crossed_classes
 from pramana.holder.audit.attacked import UNTRACED, Attacked, order_attack
 from pramana.holder.audit.collusion import Version, collusion
 from pramana.holder.audit.epsilon import guesses_of, leaning_of_pairs, least_epsilon
@@ -95,9 +95,9 @@ def reused_coins(one: LinkedTable, other: LinkedTable) -> Outcome:
         return NotRun(name, "no coin is of the same attributes in both")
     worst = None
     for part in shared:
-        (kept, chance), (again, also) = first[part], second[part]
+        (shows, chance), (again, also) = first[part], second[part]
         claimed = float((chance * also).mean())
-        both = int((kept & again).sum())
+        both = int((shows & again).sum())
         low, high = clopper_pearson(both, one.records, CHANCE_OF_FALSE_ALARM / len(shared))
         ok = low <= claimed <= high
         if worst is None or (worst.ok and not ok):
@@ -171,7 +171,6 @@ def side_by_side(one: Mapping[str, Codes], other: Mapping[str, Codes]) -> Outcom
 # that all the laws together allow.
 
 
-_OUTCOMES = 1 << 16  # of all releases together, of an attribute that is guessed
 _WORDS = ("no", "one", "two", "three", "four", "five", "six")
 Floats = NDArray[np.float64]
 
@@ -193,43 +192,6 @@ def averaged_epsilon(tables: Sequence[LinkedTable], claimed: float) -> Attack:
     name = f"{number_of(len(tables))} releases, epsilon together"
     more = {"lower_bound": True, "releases": len(tables)}
     return Attack(name, claimed, low, low <= claimed, what, more=more)
-
-
-def averaged_inference(tables: Sequence[LinkedTable]) -> Outcome:
-    """A person's value by all their rows together: the likeliest under all laws and the true frequencies.
-
-    The claim is exact: the largest joint chance of a value with everything that is shown of it, summed over all
-    that can be shown. People's coins are independent, so right guesses scatter no more than coins of that chance.
-    """
-    name = f"{number_of(len(tables))} releases, attribute inference by averaging"
-    laws = [matrices_of(table.law) for table in tables]
-    shared = [n for n in laws[0] if all(n in law for law in laws)]
-    few = [n for n in shared if len(laws[0][n]) > 1 and math.prod(law[n].shape[1] for law in laws) <= _OUTCOMES]
-    if not few:
-        return NotRun(name, "they share no attribute with a law of its own that is small enough")
-    alpha = CHANCE_OF_FALSE_ALARM / len(few)
-    outcomes = [_guessed(tables, [law[column] for law in laws], column, alpha, name) for column in few]
-    worst = max(outcomes, key=lambda attack: (attack.interval or (0.0, 0.0))[0] - (attack.claimed or 0.0))
-    numbers = {c: {"claimed": o.claimed, "measured": o.measured} for c, o in zip(few, outcomes, strict=True)}
-    return replace(worst, more={"attributes": numbers})
-
-
-def _guessed(
-    tables: Sequence[LinkedTable], laws: Sequence[Floats], column: str, alpha: float, name: str
-) -> Attack:
-    people = np.sort(tables[0].order)
-    together, outcome = np.ones((len(laws[0]), 1)), np.zeros(len(people), np.int64)
-    for table, law in zip(tables, laws, strict=True):
-        together = (together[:, :, None] * law[:, None, :]).reshape(len(law), -1)
-        outcome = outcome * law.shape[1] + table.by_person()[column][people]
-    true = tables[0].true[column][people]
-    joint = (np.bincount(true, minlength=len(together)) / len(true))[:, None] * together
-    claimed = float(joint.max(0).sum())
-    right = int((joint.argmax(0)[outcome] == true).sum())
-    interval = clopper_pearson(right, len(true), alpha)
-    share = right / len(true)
-    what = f"{column} guessed from {len(tables)} rows: right {share:.4g}; their laws together allow {claimed:.4g}"
-    return Attack(name, claimed, share, interval[0] <= claimed + 1e-12, what, interval)
 
 
 def attacks_together(releases: Sequence[Attacked], ledger: str | Path | None) -> list[Outcome]:
@@ -298,7 +260,8 @@ def _averaged(releases: Sequence[Attacked], total: Total | None) -> list[Outcome
     linked = [table for table in tables if table is not None]
     if len(linked) < len(others) or len({len(table.order) for table in linked}) > 1:
         return [NotRun(name, "whose the rows of one of them are is not known, or it has others")]
-    outcomes: list[Outcome] = [averaged_inference(linked)]
+    averaging = f"{number_of(len(linked))} releases, attribute inference by averaging"
+    outcomes = [attribute_inference(linked, averaging)]
     if len(stated) < len(others):
         return [*outcomes, NotRun(name, "one of them claims no epsilon")]
     together = averaged_epsilon(linked, sum(stated))

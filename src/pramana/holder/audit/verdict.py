@@ -98,8 +98,8 @@ def at_most(
     """An attack that was right so many times, against a claimed chance that no single try exceeds."""
     low, high = clopper_pearson(right, tries)
     share = right / tries
-    told = f"{what}: right {right:,} times of {tries:,} ({share:.4g}); claimed at most {claimed:.4g}"
-    return Attack(name, claimed, share, low <= claimed, told, (low, high), more or {})
+    words = f"{what}: right {right:,} times of {tries:,} ({share:.4g}); claimed at most {claimed:.4g}"
+    return Attack(name, claimed, share, low <= claimed, words, (low, high), more or {})
 
 
 def clopper_pearson(hits: int, tries: int, alpha: float = CHANCE_OF_FALSE_ALARM) -> tuple[float, float]:
@@ -116,9 +116,9 @@ def clopper_pearson(hits: int, tries: int, alpha: float = CHANCE_OF_FALSE_ALARM)
 
 def attack_page(report: AttackReport, title: str) -> str:
     """One HTML file that needs no network."""
-    found = msgspec.convert(report.to_json(), AuditResult)
-    facts = [("Bundle", title), ("Attacks", f"{len(found.attacks)}"), ("Verdict", found.verdict)]
-    return html_of(Page(f"Attacks on {title}", facts, sections=attack_sections(found), private=True))
+    result = msgspec.convert(report.to_json(), AuditResult)
+    facts = [("Bundle", title), ("Attacks", f"{len(result.attacks)}"), ("Verdict", result.verdict)]
+    return html_of(Page(f"Attacks on {title}", facts, sections=attack_sections(result), private=True))
 
 
 def check_page_name(path: Path) -> None:
