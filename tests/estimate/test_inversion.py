@@ -167,7 +167,7 @@ def test_intervals_cover(mechanism: Mechanism, sizes: tuple[int, ...], records: 
         covered.append((found.low <= true) & (true <= found.high))
         half = 1.6 * np.sqrt(np.maximum(found.variances, 0))
         narrow.append(abs(found.values - true) <= half)
-        part, sums = invert(table, holds), (true * holds.holds).sum(axis=-1)
+        part, sums = invert(table, holds), (true * holds).sum(axis=-1)
         filtered.append((part.low <= sums) & (sums <= part.high))
     least, most = COVERAGE_OF_SPARSE_CELLS if records < 1_000 else COVERAGE_OF_THOUSANDS
     assert least <= np.mean(covered) <= most
