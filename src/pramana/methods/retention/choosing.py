@@ -7,10 +7,11 @@ compares. No row decides anything of it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pramana.bundle.certificate import JsonObject
+from msgspec import structs
+
 from pramana.bundle.form import Check
 from pramana.errors import BundleError, InputError, RecipeError
 from pramana.mechanisms.guarantees import Circumstances
@@ -25,61 +26,43 @@ from pramana.schema.domain import Attribute, Domain
 
 if TYPE_CHECKING:
     from pramana.methods.retention.frontier import Candidate
-    from pramana.methods.retention.spending import Coarsening, SpendingQuestion
+    from pramana.methods.retention.spending import SpendingQuestion
 
 RetentionRecipe = Recipe[RetentionSetting, RetentionColumn]
 
 
-@dataclass(frozen=True)
-class CoinChoice:
-    """What a law was chosen from: the promise, the number of records, and the coarsenings, with those taken."""
+def check_fit(choice: ChoiceForm, published: Mapping[str, int]) -> None:
+    """Refuse coarsenings that a certificate's columns and domains do not have."""
+    from pramana.methods.retention.spending import Coarsening
 
-    k: float | None
-    epsilon: float | None
-    central: float | None
-    records: int
-    coarser: Mapping[str, tuple[Coarsening, ...]] = field(default_factory=dict)
-    taken: Mapping[str, int] = field(default_factory=dict)
-
-    def question(self, published: Mapping[str, int], tables: Sequence[Sequence[str]]) -> SpendingQuestion:
-        """In the finest values: of attributes that may be coarser, as many as the coarsenings stand for."""
-        from pramana.methods.retention.spending import SpendingQuestion
-
-        finest = {name: ways[0].finest for name, ways in self.coarser.items()}
-        sizes = {name: finest.get(name, size) for name, size in published.items()}
-        return SpendingQuestion(sizes, tables, self.records, self.coarser)
-
-    def wanted(self, around: Circumstances) -> Wanted:
-        return Wanted(replace(around, records=self.records), self.k, self.epsilon, self.central)
-
-    def to_json(self) -> JsonObject:
-        return {
-            "k": self.k,
-            "epsilon": self.epsilon,
-            "central": self.central,
-            "records": self.records,
-            "coarser": {name: [list(way.merged) for way in ways] for name, ways in self.coarser.items()},
-            "taken": dict(self.taken),
-        }
-
-    @classmethod
-    def of_form(cls, form: ChoiceForm, published: Mapping[str, int]) -> CoinChoice:
-        from pramana.methods.retention.spending import Coarsening
-
+    for name, stated in choice.coarser.items():
         try:
-            coarser = {name: tuple(Coarsening(tuple(way)) for way in ways) for name, ways in form.coarser.items()}
+            ways = [Coarsening(tuple(way)) for way in stated]
         except InputError as error:
             raise BundleError(error.what, error.got) from None
-        for name, ways in coarser.items():
-            taken = form.taken.get(name)
-            fits = name in published and ways and len({way.finest for way in ways}) == 1
-            if not fits or (taken is not None and not 0 <= taken < len(ways)):
-                raise BundleError("The coarsenings of a certificate must fit its columns", repr(name))
-            if published[name] != (ways[0].finest if taken is None else ways[taken].size):
-                raise BundleError("The coarsenings of a certificate must fit its domains", repr(name))
-        if strange := set(form.taken) - set(coarser):
-            raise BundleError("A column can be coarsened in a way that is stated", repr(min(strange)))
-        return cls(form.k, form.epsilon, form.central, form.records, coarser, dict(form.taken))
+        taken = choice.taken.get(name)
+        fits = name in published and ways and len({way.finest for way in ways}) == 1
+        if not fits or (taken is not None and not 0 <= taken < len(ways)):
+            raise BundleError("The coarsenings of a certificate must fit its columns", repr(name))
+        if published[name] != (ways[0].finest if taken is None else ways[taken].size):
+            raise BundleError("The coarsenings of a certificate must fit its domains", repr(name))
+    if strange := set(choice.taken) - set(choice.coarser):
+        raise BundleError("A column can be coarsened in a way that is stated", repr(min(strange)))
+
+
+def _question(
+    choice: ChoiceForm, published: Mapping[str, int], tables: Sequence[Sequence[str]]
+) -> SpendingQuestion:
+    """In the finest values: of attributes that may be coarser, as many as the coarsenings stand for."""
+    from pramana.methods.retention.spending import Coarsening, SpendingQuestion
+
+    coarser = {name: tuple(Coarsening(tuple(way)) for way in ways) for name, ways in choice.coarser.items()}
+    sizes = {name: coarser[name][0].finest if name in coarser else size for name, size in published.items()}
+    return SpendingQuestion(sizes, tables, choice.records, coarser)
+
+
+def _wanted(choice: ChoiceForm, around: Circumstances) -> Wanted:
+    return Wanted(replace(around, records=choice.records), choice.k, choice.epsilon, choice.central)
 
 
 @dataclass(frozen=True)
@@ -89,9 +72,9 @@ class Options:
     attributes: tuple[Attribute, ...]
     domains: Mapping[str, tuple[Domain, ...]]
 
-    def coarsenings(self) -> dict[str, tuple[Coarsening, ...]]:
+    def coarsenings(self) -> dict[str, list[list[int]]]:
         finest = {a.name: a.coded for a in self.attributes if not a.raw}
-        return {n: tuple(_merged(finest[n], one) for one in ways) for n, ways in self.domains.items()}
+        return {n: [_merged(finest[n], one) for one in ways] for n, ways in self.domains.items()}
 
     def published(self, taken: Mapping[str, int]) -> tuple[Attribute, ...]:
         return tuple(
@@ -100,13 +83,12 @@ class Options:
         )
 
 
-def _merged(finest: Domain, coarse: Domain) -> Coarsening:
-    from pramana.methods.retention.spending import Coarsening
-
+def _merged(finest: Domain, coarse: Domain) -> list[int]:
+    """How many of the finest values each coarse one stands for."""
     counts = [0] * coarse.size
     for code in finest.codes_in(coarse):
         counts[code] += 1
-    return Coarsening(tuple(counts))
+    return counts
 
 
 def options_of(recipe: RetentionRecipe, attributes: tuple[Attribute, ...]) -> Options:
@@ -138,32 +120,39 @@ def ways_to_spend(
 
     allowed = options_of(recipe, attributes) if recipe.release.coin == "best" else Options(attributes, {})
     asked, sizes = _asked(recipe.release, around.records, allowed), sizes_of(attributes)
-    question = asked.question(sizes, recipe.tables)
+    question = _question(asked, sizes, recipe.tables)
     if draws is None:
-        return frontier(question, asked.wanted(around))
+        return frontier(question, _wanted(asked, around))
     units = around_units(around, draws)
-    wanted = replace(asked, records=units.records).wanted(units)
+    wanted = _wanted(structs.replace(asked, records=units.records), units)
     return (way_of_units(question, wanted, calibrated_for_units(sizes, wanted, draws), draws),)
 
 
 def chosen_law(
     recipe: RetentionRecipe, attributes: tuple[Attribute, ...], around: Circumstances
-) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice]:
+) -> tuple[Mechanism, tuple[Attribute, ...], ChoiceForm]:
     """The law, the attributes as they will be published, and what it was chosen from."""
     from pramana.methods.retention.frontier import best_candidate
 
     allowed = options_of(recipe, attributes)
     asked = _asked(recipe.release, around.records, allowed)
-    best = best_candidate(asked.question(sizes_of(attributes), recipe.tables), asked.wanted(around))
-    return best.law, allowed.published(best.coarsened), replace(asked, taken=dict(best.coarsened))
+    best = best_candidate(_question(asked, sizes_of(attributes), recipe.tables), _wanted(asked, around))
+    return best.law, allowed.published(best.coarsened), structs.replace(asked, taken=dict(best.coarsened))
 
 
-def _asked(release: RetentionSetting, records: int, allowed: Options) -> CoinChoice:
-    return CoinChoice(release.k, release.epsilon, release.central_epsilon, records, allowed.coarsenings())
+def _asked(release: RetentionSetting, records: int, allowed: Options) -> ChoiceForm:
+    return ChoiceForm(
+        k=release.k,
+        epsilon=release.epsilon,
+        central=release.central_epsilon,
+        records=records,
+        coarser=allowed.coarsenings(),
+        taken={},
+    )
 
 
 def check_choice(
-    choice: CoinChoice,
+    choice: ChoiceForm,
     law: Mechanism,
     sizes: Mapping[str, int],
     tables: Sequence[Sequence[str]],
@@ -173,7 +162,7 @@ def check_choice(
     from pramana.methods.retention.frontier import best_candidate
 
     try:
-        again = best_candidate(choice.question(sizes, tables), choice.wanted(around))
+        again = best_candidate(_question(choice, sizes, tables), _wanted(choice, around))
     except InputError as error:
         return Check("choice of the coin", False, str(error))
     same = again.law.to_json() == law.to_json() and dict(again.coarsened) == dict(choice.taken)

@@ -18,13 +18,14 @@ from pramana.methods.columns import randomised_attributes, randomised_readings, 
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.calibration import Wanted, calibrate
-from pramana.methods.retention.choosing import CoinChoice, RetentionRecipe, chosen_law, options_of, ways_to_spend
+from pramana.methods.retention.choosing import RetentionRecipe, chosen_law, options_of, ways_to_spend
 from pramana.methods.retention.plan import (
     RandomisedPlan,
     circumstances_for,
     restore_drawn,
 )
 from pramana.methods.retention.setting import (
+    ChoiceForm,
     DrawnColumn,
     DrawnSetting,
     DrawnStatement,
@@ -113,7 +114,7 @@ class DrawnMethod(Method[S, C]):
         )
 
     @abstractmethod
-    def _designed(self, task: LawTask[S, C]) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice | None]:
+    def _designed(self, task: LawTask[S, C]) -> tuple[Mechanism, tuple[Attribute, ...], ChoiceForm | None]:
         """The law, the attributes as they are published, and what the law was chosen from, if it was."""
 
     def advise(self, recipe: Recipe[S, C], plan: Plan, rows: Rows | None) -> tuple[str, ...]:
@@ -139,7 +140,7 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
 
     def _designed(
         self, task: LawTask[RetentionSetting, RetentionColumn]
-    ) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice | None]:
+    ) -> tuple[Mechanism, tuple[Attribute, ...], ChoiceForm | None]:
         recipe, attributes, around, draws = task.recipe, task.attributes, task.circumstances, task.draws
         release, own = recipe.release, _own_retentions(recipe)
         ordered = _ordered_columns(recipe, attributes, around.records)  # refuses them with another coin
@@ -232,7 +233,7 @@ class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):
 
     def _designed(
         self, task: LawTask[MatrixSetting, MatrixColumn]
-    ) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice | None]:
+    ) -> tuple[Mechanism, tuple[Attribute, ...], ChoiceForm | None]:
         recipe, channels = task.recipe, {}
         for name, size in task.sizes.items():
             matrix = recipe.attributes[name].matrix

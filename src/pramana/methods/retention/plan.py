@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import msgspec
+
 from pramana.bundle.bundle import Bundle
 from pramana.bundle.certificate import Certificate, JsonObject, canonical
 from pramana.errors import BundleError, MatrixError, SchemaError
@@ -32,9 +34,9 @@ from pramana.methods.protocol import (
     Publication,
     fields_of_certificate,
 )
-from pramana.methods.retention.choosing import CoinChoice, check_choice
+from pramana.methods.retention.choosing import check_choice, check_fit
 from pramana.methods.retention.explanation import explanation_of_law
-from pramana.methods.retention.setting import DrawnStatement
+from pramana.methods.retention.setting import ChoiceForm, DrawnStatement
 from pramana.methods.retention.units import around_units, check_constant, check_people, unit_warnings
 from pramana.methods.usefulness import Usefulness, worth_of_law
 from pramana.notions.guarantee import Guarantee
@@ -68,7 +70,7 @@ class RandomisedPlan(CodedPlan):
     mechanism: Mechanism
     circumstances: Circumstances
     draws: UnitDraws | None = None  # of people and households, where rows are not people
-    choice: CoinChoice | None = None  # what the law was chosen from, by coin = "best"
+    choice: ChoiceForm | None = None  # what the law was chosen from, by coin = "best"
 
     @property
     def records(self) -> int:
@@ -102,7 +104,7 @@ class RandomisedPlan(CodedPlan):
 
     def statement(self) -> JsonObject:
         units = {} if self.draws is None else {"units": _stated(self.draws)}
-        choice = {} if self.choice is None else {"choice": self.choice.to_json()}
+        choice = {} if self.choice is None else {"choice": msgspec.to_builtins(self.choice)}
         return {
             "law": self.mechanism.to_json(),
             "out_of": "2^62",
@@ -233,12 +235,14 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
             str(stated.candidates),
         )
     check_sizes(mechanism, certificate)
+    if stated.choice is not None:
+        check_fit(stated.choice, mechanism.sizes)
     return RandomisedPlan(
         **fields_of_certificate(certificate, stated.tables),
         mechanism=mechanism,
         circumstances=circumstances_of(certificate, stated.delta, stated.candidates),
         draws=_draws(stated, certificate, mechanism),
-        choice=None if stated.choice is None else CoinChoice.of_form(stated.choice, mechanism.sizes),
+        choice=stated.choice,
     )
 
 
