@@ -53,7 +53,7 @@ def test_rows_whose_upper_bits_tie_are_ordered_by_the_whole_tag(monkeypatch: pyt
     wanted = np.lexsort((tags[:, 1], tags[:, 0]))
     for threads in (1, 2):
         assert (shuffled_order(KEY, "table", rows, threads) == wanted).all()
-    monkeypatch.setattr(shuffle, "_settle", lambda *_: None)
+    monkeypatch.setattr(shuffle, "_order_ties", lambda *_: None)
     assert not (shuffled_order(KEY, "table", rows) == wanted).all()  # without it the test above would fail
 
 

@@ -65,7 +65,7 @@ def shuffled_order(
     places = starts[:-1] + np.cumsum(counts, axis=0, dtype=np.uint64) - counts
     _on_threads(place, threads)
     for ties in _on_threads(sort, threads):
-        _settle(order, ties, stream)
+        _order_ties(order, ties, stream)
     return order
 
 
@@ -99,7 +99,7 @@ def bucket_order(stream: Stream, entries: NDArray[np.uint64], rows: NDArray[np.u
     order = np.empty(count, np.uint32)
     rest = min(MOST_BUCKET_BITS, count.bit_length())
     ties = _order.sort_buckets(places, np.array([0, count], np.uint64), 0, 1, rest, order)
-    _settle(order, ties, stream, rows)
+    _order_ties(order, ties, stream, rows)
     return order
 
 
@@ -116,7 +116,7 @@ def _tags(stream: Stream, first: int, stop: int) -> Iterable[tuple[int, NDArray[
         yield start, stream.fill(2 * start, memory[: 2 * (min(start + _CHUNK, stop) - start)])
 
 
-def _settle(
+def _order_ties(
     order: NDArray[np.uint32], ties: list[int], stream: Stream, rows: NDArray[np.uint64] | None = None
 ) -> None:
     """Order the rows whose tags are alike in their upper bits by the whole tag; `ties` equal the place before.

@@ -155,13 +155,13 @@ def book_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: Pat
         return None
     ratio = plan.mechanism.likelihood_ratio
     epsilon = None if ratio is None else rounding.log_up(ratio)
-    told = hashlib.sha256(f"{page}\n{out.absolute()}".encode()).hexdigest()
+    source = hashlib.sha256(f"{page}\n{out.absolute()}".encode()).hexdigest()
     booking = Booking(
         dataset=recipe.source.dataset or out.name,
         people=section.people,
         recipient=section.recipient or recipe.about.recipient or ANYONE,
         method=recipe.method,
-        table=ReleasedTable(source=told, design=page, key="", records=0),
+        table=ReleasedTable(source=source, design=page, key="", records=0),
         cost=Cost(epsilon, promises=({"notion": LocalPrivacy.notion, "value": epsilon},)),
         again=section.again,
         who=whoami(),
@@ -221,7 +221,7 @@ class DigestUnderKeys:
 
 
 @dataclass
-class KeptKey:
+class DatasetKey:
     """A key and the file it is to be in. Of two runs at once only the one that registers it has written it."""
 
     file: Path
@@ -230,7 +230,7 @@ class KeptKey:
     written: bool = False
 
     @classmethod
-    def at(cls, file: Path) -> KeptKey:
+    def at(cls, file: Path) -> DatasetKey:
         """A new key; or the one in the file, which a run that was killed may have left unregistered."""
         if own_secret_exists(file):
             return cls(file, Key.read(file), adopted=True)

@@ -65,11 +65,11 @@ def check_codebook(bundle: Bundle) -> list[Check]:
 def write_copy(bundle: Bundle, form: str) -> None:
     """The data of a bundle once more, for another program, as a file of the bundle."""
     table, kinds = published_table(bundle)
-    place = bundle.path / f"data.{form}"
+    path = bundle.path / f"data.{form}"
     from pramana.io.exports import write_export  # few releases have a copy
 
-    write_export(place, form, table, kinds, read_codebook(bundle.certificate.codebook))
-    check_written(place, form, table)
+    write_export(path, form, table, kinds, read_codebook(bundle.certificate.codebook))
+    check_written(path, form, table)
 
 
 def check_copies(bundle: Bundle) -> list[Check]:
@@ -96,8 +96,8 @@ def _compared(bundle: Bundle, name: str, form: str) -> Check:
         return check(True, f"its digest alone was checked: {error}", derived=False)
     except PramanaError as error:
         return check(False, str(error))
-    told = "the same values; labels were not compared, since another version of a library wrote it"
-    return check(True, told, derived=False)
+    detail = "the same values; labels were not compared, since another version of a library wrote it"
+    return check(True, detail, derived=False)
 
 
 def published_table(bundle: Bundle) -> tuple[pa.Table, dict[str, Kind]]:
@@ -144,7 +144,7 @@ def _labels(column: pa.ChunkedArray) -> list[object]:
     values: list[object] = []
     for chunk in coded.chunks:
         entries = [_comparable(value) for value in chunk.dictionary.to_pylist()]
-        values += [None if place is None else entries[place] for place in chunk.indices.to_pylist()]
+        values += [None if code is None else entries[code] for code in chunk.indices.to_pylist()]
     return values
 
 

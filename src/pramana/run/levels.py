@@ -44,7 +44,7 @@ from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
 from pramana.rows.engines import bytes_of
 from pramana.rows.protocol import Progress, Rows, no_progress
-from pramana.run.booking import DigestUnderKeys, KeptKey, VersionStore, sealed
+from pramana.run.booking import DatasetKey, DigestUnderKeys, VersionStore, sealed
 from pramana.run.config import ExecutionConfig, source_of
 from pramana.run.run import Run
 from pramana.run.write import Destination
@@ -208,12 +208,12 @@ def create_levels(
         limit, allowances = total_limit(setting), level_allowances(setting)
         known = Ledger.create(ledger)  # everything that could be wrong with the recipe has been found by now
         key_file = key if key is not None else _new_key_file(ledger, title, known)
-        kept = KeptKey.at(key_file)
+        dataset_key = DatasetKey.at(key_file)
         wanted = Dataset(
             title,
-            opened.digest(kept.key),
-            kept.key.commitment(),
-            opened.fingerprint(kept.key),
+            opened.digest(dataset_key.key),
+            dataset_key.key.commitment(),
+            opened.fingerprint(dataset_key.key),
             opened.rows.records,
             setting.people,
             not setting.history,
@@ -223,14 +223,14 @@ def create_levels(
                 "recipe": text,
                 "folder": str(recipe.absolute().parent),
                 "key_file": str(key_file.absolute()),
-                "versions": str(_beside(ledger, key_file).absolute()) if setting.history else None,
+                "versions": str(_versions_folder(ledger, key_file).absolute()) if setting.history else None,
             },
         )
         under = DigestUnderKeys.prepared(opened.digest, known, wanted.records)
         try:
-            warnings = known.add_dataset(wanted, who or whoami(), under, independent, kept.keep)
+            warnings = known.add_dataset(wanted, who or whoami(), under, independent, dataset_key.keep)
         except BaseException:
-            kept.give_up(known)
+            dataset_key.give_up(known)
             raise
     return Created(wanted.name, wanted.records, key_file, warnings)
 
@@ -244,7 +244,7 @@ def _new_key_file(ledger: str | Path, dataset: str, known: Ledger) -> Path:
     return Path(f"{ledger}.key" if only else f"{ledger}.{dataset}.key")
 
 
-def _beside(ledger: str | Path, key_file: Path) -> Path:
+def _versions_folder(ledger: str | Path, key_file: Path) -> Path:
     return Path(f"{ledger}.versions") if is_ledger_file(ledger) else key_file.with_suffix(".versions")
 
 

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class WrittenPart:
-    """A part, and what the report and the holder are told of its rows."""
+    """A part, and what the report and the holder learn of its rows."""
 
     part: Part
     file: str  # what it is called until all parts are there
@@ -177,13 +177,13 @@ def check_parts(bundle: Bundle) -> list[Check]:
     if folder.is_symlink() or not folder.is_dir():
         return [Check("parts", False, f"the folder {folder.name} is missing, or a symbolic link")]
     failed = list(_failed(folder, parts.files, bundle.spread))
-    checks = [Check(f"digest {name}", False, told) for name, told in failed[:MOST_NAMED]]
+    checks = [Check(f"digest {name}", False, detail) for name, detail in failed[:MOST_NAMED]]
     if unknown := sorted({path.name for path in folder.iterdir()} - {part.name for part in parts.files}):
         checks.append(Check("parts", False, f"not in the certificate: {first_names(unknown)}"))
-    told = f"{len(parts.files)} files as certified, of which {parts.root} is the root"
+    detail = f"{len(parts.files)} files as certified, of which {parts.root} is the root"
     if failed:
-        told = f"{len(failed)} of {len(parts.files)} are not as certified"
-    return [*checks, Check("parts", not failed, told)]
+        detail = f"{len(failed)} of {len(parts.files)} are not as certified"
+    return [*checks, Check("parts", not failed, detail)]
 
 
 def check_one_part(bundle: Bundle, name: str) -> Check:
@@ -225,22 +225,22 @@ class ComparedParts:
     rewritten: list[str] = field(default_factory=list)  # with the same rows, as another version writes them
 
     def write(self, name: str, fill: Callable[[BinaryIO], T]) -> tuple[WrittenFile, T]:
-        made = io.BytesIO()
-        result = fill(made)
-        content = made.getbuffer()
+        buffer = io.BytesIO()
+        result = fill(buffer)
+        content = buffer.getbuffer()
         digest = hashlib.sha256(content).hexdigest()
         published = {part.name: part.sha256 for part in certified_parts(self.bundle).files}
         if published.get(name) != digest:
-            same = name in published and self._same_rows(name, made)
+            same = name in published and self._same_rows(name, buffer)
             (self.rewritten if same else self.other).append(name)
         return WrittenFile(len(content), digest), result
 
-    def _same_rows(self, name: str, made: BinaryIO) -> bool:
-        made.seek(0)
+    def _same_rows(self, name: str, buffer: BinaryIO) -> bool:
+        buffer.seek(0)
         if self.bundle.certificate.output == "csv":
             return False
         try:
-            return bool(pq.read_table(made).equals(pq.read_table(self.bundle.data_path / name)))
+            return bool(pq.read_table(buffer).equals(pq.read_table(self.bundle.data_path / name)))
         except (OSError, pa.ArrowException):
             return False
 
@@ -250,12 +250,12 @@ class ComparedParts:
         if [part.name for part in parts.files] != [part.name for part in published.files]:
             return Check("made again", False, "another number of parts")
         pairs = zip(parts.files, published.files, strict=True)
-        differing = [made.name for made, known in pairs if made.sha256 != known.sha256]
+        differing = [again.name for again, known in pairs if again.sha256 != known.sha256]
         if other := [name for name in differing if name not in self.rewritten]:
             compared = other[0] in self.other
-            told = f"other rows, first in {other[0]}" if compared else f"other bytes, first in {other[0]}"
+            detail = f"other rows, first in {other[0]}" if compared else f"other bytes, first in {other[0]}"
             return Check(
-                "made again", False, told if compared else f"{told}; the local engine compares their rows"
+                "made again", False, detail if compared else f"{detail}; the local engine compares their rows"
             )
-        told = "the same rows; the parts were written by another version" if self.rewritten else "byte for byte"
-        return Check("made again", True, told)
+        detail = "the same rows; the parts were written by another version" if self.rewritten else "byte for byte"
+        return Check("made again", True, detail)

@@ -99,7 +99,7 @@ def _drawn_again(publication: Publication, published: list[Codes]) -> tuple[pa.T
     tables, order = [], []
     for columns in publication.pieces():
         tables.append(publication.table.table(columns))
-        order.append(_kept(published.pop(), columns, tables[-1].num_rows))
+        order.append(_without_suppressed(published.pop(), columns, tables[-1].num_rows))
     return pa.concat_tables(tables), np.concatenate(order)
 
 
@@ -126,13 +126,13 @@ def _texts(column: pa.ChunkedArray, numbers: bool) -> list[str]:
         return [str(cell) for cell in cells]
 
 
-def _kept(numbers: Codes, columns: Columns, kept: int) -> NDArray[np.int64]:
+def _without_suppressed(numbers: Codes, columns: Columns, count: int) -> NDArray[np.int64]:
     """Without the rows that are suppressed, which are those in the class after the last."""
-    if kept == len(numbers):
+    if count == len(numbers):
         return numbers.astype(np.int64)
     hidden = [column for name, column in columns.items() if name.startswith("\0")]
     [class_of] = hidden
-    return np.asarray(numbers[class_of < np.sort(class_of)[kept]], np.int64)
+    return np.asarray(numbers[class_of < np.sort(class_of)[count]], np.int64)
 
 
 class NumberedRows(MemoryRows):

@@ -50,11 +50,11 @@ class Verification:
     def verdict(self) -> str:
         """In words: whether every check holds, whether anyone answers for it, and what was not looked at."""
         what = "The bundle" if self.part is None else f"The part {self.part}"
-        told = "is NOT valid" if not self.valid else "is valid"
+        words = "is NOT valid" if not self.valid else "is valid"
         if self.valid and not self.signed:
-            told += ", UNSIGNED: anyone could have made it"
+            words += ", UNSIGNED: anyone could have made it"
         rest = "" if self.part is None else " The rest of the bundle was not looked at."
-        return f"{what} {told}.{rest}"
+        return f"{what} {words}.{rest}"
 
     @property
     def valid(self) -> bool:
@@ -275,8 +275,8 @@ def _guarantees(bundle: Bundle, plan: Plan) -> list[Check]:
     derived = [g.to_json() for g in plan.guarantees(seeded)]
     stated = [dict(g) for g in certificate.guarantees]
     checks = []
-    for place, guarantee in enumerate(derived):
-        same = stated[place : place + 1] == [guarantee]
+    for number, guarantee in enumerate(derived):
+        same = stated[number : number + 1] == [guarantee]
         value = _in_words(guarantee["value"])
         detail = f"{plan.derivation}: {value}" if same else f"derived {value}, stated otherwise"
         checks.append(Check(f"guarantee {guarantee['notion']}", same, detail))
@@ -325,8 +325,8 @@ def _report(bundle: Bundle, plan: Plan, examination: Examination) -> Check:
         same = path.stat().st_size == len(page) and path.read_bytes() == page
     except (OSError, InputError):
         same = False
-    told = "says what certificate and data say"
-    return Check("report", same, told if same else "says something else than the certificate and the data")
+    words = "says what certificate and data say"
+    return Check("report", same, words if same else "says something else than the certificate and the data")
 
 
 def _formulas(bundle: Bundle) -> list[Check]:
@@ -338,8 +338,8 @@ def _formulas(bundle: Bundle) -> list[Check]:
     columns: dict[str, None] = {}
     for batch in bundle.batches():
         columns |= dict.fromkeys(formula_columns(pa.table(batch)))
-    told = f"may run as formulas there: texts of {', '.join(columns)}; read it with another program"
-    return [Check("spreadsheets", True, told if columns else "no text that one would run")]
+    words = f"may run as formulas there: texts of {', '.join(columns)}; read it with another program"
+    return [Check("spreadsheets", True, words if columns else "no text that one would run")]
 
 
 def _made_again(bundle: Bundle, run: Run, publication: Publication, threads: int) -> Check:

@@ -147,12 +147,12 @@ class Binning:
         high = math.inf if self.top is None else _exact(self.top, kind)
         if low >= high:
             raise SchemaError("bottom must be below top", f"{self.bottom} and {self.top}")
-        kept = [edge for edge in edges if low <= edge <= high]
+        within = [edge for edge in edges if low <= edge <= high]
         if self.bottom is not None:
-            kept.insert(0, -math.inf)
+            within.insert(0, -math.inf)
         if self.top is not None:
-            kept.append(math.inf)
-        return kept
+            within.append(math.inf)
+        return within
 
     def _rounded(self, base: Fraction) -> Domain:
         """Multiples of `base` between the bounds; each for what is nearest to it, halves for the one above."""

@@ -199,8 +199,8 @@ def _level_by_level(maps: Sequence[tuple[NDArray[np.int64], tuple[str, ...]]]) -
             parent = np.zeros(len(labels), np.int64)
             parent[below] = above
             repeated += sum(parents[parent[code]] == label for code, label in enumerate(labels) if label in shared)
-    stands = sum(len(labels) for _, labels in maps)
-    return stands - repeated == len(set().union(*(labels for _, labels in maps)))
+    occurrences = sum(len(labels) for _, labels in maps)
+    return occurrences - repeated == len(set().union(*(labels for _, labels in maps)))
 
 
 def _check_rectangle(levels: tuple[tuple[str, ...], ...]) -> None:

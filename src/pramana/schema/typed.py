@@ -59,7 +59,7 @@ def read_section(
     try:
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as fault:
-        raise _told(kind, content, str(fault), where, error, prefix) from None
+        raise _in_words(kind, content, str(fault), where, error, prefix) from None
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
         raise error(f"{where} must be text that UTF-8 can hold", "half of a surrogate pair") from None
 
@@ -71,36 +71,36 @@ def check_keys(content: Mapping[str, object], known: Collection[str], what: str)
             raise RecipeError(f"Every key must be {what}", repr(key), hint)
 
 
-def _told(
+def _in_words(
     kind: object, content: Mapping[str, object], fault: str, where: str, error: type[InputError], prefix: str
 ) -> InputError:
     """msgspec's message in our words: which field, what must hold, and what was got."""
     tail = re.search(r" - at (?P<key>`key` in )?`(?P<path>\$[^`]*)`$", fault)
-    place = _found(kind, content, "$" if tail is None else tail["path"])
-    inside = f"{prefix}{place.name}" if place.name else where
+    position = _position_of(kind, content, "$" if tail is None else tail["path"])
+    inside = f"{prefix}{position.name}" if position.name else where
     head = fault if tail is None else fault[: tail.start()]
     if absent := re.fullmatch(r"Object missing required field `(\w+)`", head):
-        return error(f"{inside} must state {absent[1]}{_as_stated(place.info, absent[1])}", "none")
+        return error(f"{inside} must state {absent[1]}{_as_stated(position.info, absent[1])}", "none")
     if strange := re.fullmatch(r"Object contains unknown field `(.*)`", head, re.DOTALL):
         return error(f"{inside} must have known keys only", _shown(strange[1]))
     if tail is None:
         return error(f"{where} must have the form it is documented with", fault[:_LONGEST])
     if tail["key"]:
-        tables = (part for part in _alternatives(place.info) if isinstance(part, types.DictType))
+        tables = (part for part in _alternatives(position.info) if isinstance(part, types.DictType))
         info = next((part.key_type for part in tables), None)
         known = _choices(info)
-        odd = next((key for key in _entries(place.value) if known and key not in known), ...)
-        what = f"{prefix}every key of {place.name}" if prefix.endswith(" ") else f"Every key of {inside}"
+        odd = next((key for key in _entries(position.value) if known and key not in known), ...)
+        what = f"{prefix}every key of {position.name}" if prefix.endswith(" ") else f"Every key of {inside}"
         return error(f"{what} must be {_must(info, head)}", _shown(odd))
-    if place.field is not None and (stated := _words(place.field)):  # it speaks for all that is inside
-        got = type(place.whole).__name__ if _extra(place.field, "secret") else _shown(place.whole)
-        return error(f"{prefix}{place.top} must be {stated}", got)
-    got = type(place.value).__name__ if _extra(place.info, "secret") else _shown(place.value)
-    return error(f"{inside} must be {_must(place.info, head)}", got)
+    if position.field is not None and (stated := _words(position.field)):  # it speaks for all that is inside
+        got = type(position.whole).__name__ if _extra(position.field, "secret") else _shown(position.whole)
+        return error(f"{prefix}{position.top} must be {stated}", got)
+    got = type(position.value).__name__ if _extra(position.info, "secret") else _shown(position.value)
+    return error(f"{inside} must be {_must(position.info, head)}", got)
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Position:
     """Where a fault is: the innermost field with its type and value, and the key of the section that it is in."""
 
     name: str
@@ -111,32 +111,32 @@ class _Place:
     whole: object = None
 
 
-def _found(kind: object, content: object, path: str) -> _Place:
+def _position_of(kind: object, content: object, path: str) -> _Position:
     """What msgspec's path leads to: `$.parts.files[0].name`, or `$.files[...]` for some value of a table."""
-    place = _Place("", types.type_info(kind), content)
+    position = _Position("", types.type_info(kind), content)
     for step in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
-        place = _field(place, step[0]) if step[0] else _item(place, step[1])
-    return place
+        position = _field(position, step[0]) if step[0] else _item(position, step[1])
+    return position
 
 
-def _field(place: _Place, key: str) -> _Place:
-    info = _type_of(place.info, key)
-    value = place.value.get(key) if isinstance(place.value, Mapping) else None
-    if not place.name:
-        return _Place(key, info, value, key, info, value)
-    return replace(place, name=f"{place.name}.{key}", info=info, value=value)
+def _field(position: _Position, key: str) -> _Position:
+    info = _type_of(position.info, key)
+    value = position.value.get(key) if isinstance(position.value, Mapping) else None
+    if not position.name:
+        return _Position(key, info, value, key, info, value)
+    return replace(position, name=f"{position.name}.{key}", info=info, value=value)
 
 
-def _item(place: _Place, step: str) -> _Place:
-    kinds = _alternatives(place.info)
+def _item(position: _Position, step: str) -> _Position:
+    kinds = _alternatives(position.info)
     if step == "...":
         info = next((part.value_type for part in kinds if isinstance(part, types.DictType)), None)
-        key = next((key for key, value in _entries(place.value).items() if not _fits(value, info)), None)
-        name = f"{place.name}[...]" if key is None else f"{place.name}[{_shown(key)}]"
-        return replace(place, name=name, info=info, value=_entries(place.value).get(key, ...))
-    items = place.value if isinstance(place.value, list | tuple) else ()
+        key = next((key for key, value in _entries(position.value).items() if not _fits(value, info)), None)
+        name = f"{position.name}[...]" if key is None else f"{position.name}[{_shown(key)}]"
+        return replace(position, name=name, info=info, value=_entries(position.value).get(key, ...))
+    items = position.value if isinstance(position.value, list | tuple) else ()
     value = items[int(step)] if int(step) < len(items) else None
-    return replace(place, name=f"{place.name}[{step}]", info=_type_of_item(kinds, int(step)), value=value)
+    return replace(position, name=f"{position.name}[{step}]", info=_type_of_item(kinds, int(step)), value=value)
 
 
 def _type_of_item(kinds: tuple[types.Type, ...], number: int) -> types.Type | None:
@@ -185,7 +185,7 @@ def _must(info: types.Type | None, fault: str) -> str:
         return stated
     if choices := _choices(info):
         return f"one of {', '.join(choices)}"
-    words = [told for part in _alternatives(info) if (told := _of_type(part))]
+    words = [text for part in _alternatives(info) if (text := _of_type(part))]
     return " or ".join(dict.fromkeys(words)) or fault
 
 
