@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.ledger.flow import dataset, register, request
+from tests.rows.test_digest import digest_of_columns
 
 from pramana import Ledger, Recipe, create_levels, issue
 from pramana.errors import LedgerError, RefusedError
@@ -22,7 +23,7 @@ from pramana.ledger.state import DATASET, Entry
 from pramana.ledger.store import append
 from pramana.methods.levels.method import LevelsRecipe, attributes_at_levels, design_of
 from pramana.randomness.key import Key
-from pramana.rows.digest import commitment_to, digest_of_columns
+from pramana.rows.digest import commitment_to
 from pramana.rows.memory import MemoryRows
 
 RECIPE = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.randomness.key import Key
-from pramana.rows.digest import LEAF, Commitment, ContentDigest, commitment_to, digest_of_columns
+from pramana.rows.digest import LEAF, Column, Commitment, ContentDigest, commitment_to
 
 KEY = Key.from_seed(8)
 ROWS = 3 * LEAF + 77
+
+
+def digest_of_columns(columns: Mapping[str, Column]) -> str:
+    digest = ContentDigest()
+    digest.update(columns)
+    return digest.hexdigest()
 
 
 def table(rows: int = ROWS) -> dict[str, Any]:

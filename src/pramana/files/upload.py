@@ -79,10 +79,7 @@ def whole_upload(out: StorePath, key: NewKey | None, last: Callable[[], None] | 
     """Yield a folder to fill, which becomes `out` when the block ends well; otherwise as `whole_folder`."""
     sweep_upload(out)
     check_free(out)
-    undo = contextlib.ExitStack()  # what must happen if this ends badly
-    staged, lock = _locked_folder(out)
-    try:
-        undo.callback(_empty, staged)
+    with _staged(out) as (staged, undo):
         try:
             yield staged
             flush_all(staged)
@@ -106,13 +103,6 @@ def whole_upload(out: StorePath, key: NewKey | None, last: Callable[[], None] | 
         undo.pop_all()  # from here on it is there, and its key stays, whatever the store says
         with contextlib.suppress(PramanaError):
             _leave(upload)
-    except OSError as error:
-        raise BundleError(f"{staged} must be writable", error.strerror or "an error of the file system") from None
-    finally:
-        undo.close()
-        with contextlib.suppress(OSError):
-            staged.rmdir()  # unless there is something left to do
-        os.close(lock)
 
 
 @contextlib.contextmanager
@@ -121,8 +111,7 @@ def compared_upload(out: StorePath) -> Iterator[Path]:
 
     Parts go where those of a new bundle would go: executors may share no folder with this machine.
     """
-    staged, lock = _locked_folder(out)
-    try:
+    with _staged(out) as (staged, _):
         try:
             yield staged
             if not BundleUpload(out, _token(staged), staged).is_there():
@@ -130,10 +119,20 @@ def compared_upload(out: StorePath) -> Iterator[Path]:
                 raise BundleError(f"{out} must stay until it is compared", "objects that were removed")
         finally:
             _withdraw(Claim(out, _token(staged)), staged)
-            _empty(staged)
+
+
+@contextlib.contextmanager
+def _staged(out: StorePath) -> Iterator[tuple[Path, contextlib.ExitStack]]:
+    """A locked folder, and what must happen if this ends badly: at first, that the folder is emptied."""
+    undo = contextlib.ExitStack()
+    staged, lock = _locked_folder(out)
+    try:
+        undo.callback(_empty, staged)
+        yield staged, undo
     except OSError as error:
         raise BundleError(f"{staged} must be writable", error.strerror or "an error of the file system") from None
     finally:
+        undo.close()
         with contextlib.suppress(OSError):
             staged.rmdir()  # unless there is something left to do
         os.close(lock)

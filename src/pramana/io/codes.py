@@ -35,24 +35,25 @@ def occurring(chunk: pa.Array) -> tuple[Codes, list[Any]]:
     and of a dictionary's entry, are None. An entry that a dictionary has twice is there twice.
     """
     coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-    places, entries = _places(coded), coded.dictionary
-    used = counted(places, len(entries) + 1) > 0
+    positions, entries = _positions(coded), coded.dictionary
+    used = counted(positions, len(entries) + 1) > 0
     if bool(used[:-1].all()):
-        return places, [*entries.to_pylist(), *([None] if used[-1] else [])]
+        return positions, [*entries.to_pylist(), *([None] if used[-1] else [])]
     kept = np.flatnonzero(used)
     values = entries.take(numbers(kept[kept < len(entries)])).to_pylist()
-    renumbered = np.zeros(len(used), places.dtype)
+    renumbered = np.zeros(len(used), positions.dtype)
     renumbered[kept] = np.arange(len(kept))
-    return renumbered[places], [*values, *([None] if used[-1] else [])]
+    return renumbered[positions], [*values, *([None] if used[-1] else [])]
 
 
-def _places(coded: pa.DictionaryArray) -> Codes:
+def _positions(coded: pa.DictionaryArray) -> Codes:
     """Where in the dictionary each row's value is; one past its end stands for null."""
     indices, size = coded.indices, len(coded.dictionary)
-    places, kind = values_of(indices), code_dtype(size + 1)
+    positions, kind = values_of(indices), code_dtype(size + 1)
     if indices.null_count:
-        return np.where(flags_of(indices.is_valid()), places.astype(kind), kind(size))
-    return np.asarray(places.view(f"u{places.itemsize}") if places.itemsize <= 4 else places.astype(np.uint32))
+        return np.where(flags_of(indices.is_valid()), positions.astype(kind), kind(size))
+    size = positions.itemsize
+    return np.asarray(positions.view(f"u{size}") if size <= 4 else positions.astype(np.uint32))
 
 
 def has_missing(column: pa.ChunkedArray) -> bool:
@@ -259,7 +260,7 @@ class Numbering:
 
     def number(self, chunk: pa.Array) -> Codes:
         with _readable():
-            places, values = occurring(chunk)
+            positions, values = occurring(chunk)
         with self.lock, _readable():
             self.type = plain_type(chunk.type)
             if is_ordered(chunk.type):
@@ -267,7 +268,7 @@ class Numbering:
                 self.order.add(chunk)
             assigned = np.array([self._of(value) for value in values] or [0], np.uint32)
             empty = self.labels.get("")
-        codes: Codes = assigned[places]
+        codes: Codes = assigned[positions]
         if empty is not None:
             missing = int((codes == empty).sum())
             with self.lock:
@@ -289,8 +290,8 @@ class Numbering:
             return pa.chunked_array([values])
         by_label = {label_of(value): value for value in self.values}
         entries = pa.array([by_label[label] for label in self.order.of(by_label)], self.type)
-        places = pc.index_in(values, value_set=entries)
-        return pa.chunked_array([pa.DictionaryArray.from_arrays(places, entries, ordered=True)])
+        positions = pc.index_in(values, value_set=entries)
+        return pa.chunked_array([pa.DictionaryArray.from_arrays(positions, entries, ordered=True)])
 
 
 def decode(codes: Codes, domain: Domain) -> pa.DictionaryArray:
@@ -318,14 +319,14 @@ def _encode_chunk(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int
     coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
     if _encode_known(coded, domain, out):
         return None
-    places, values = occurring(coded)
+    positions, values = occurring(coded)
     labels = [label_of(value) for value in values]
     codes = [domain.missing_code if label == "" else domain.code_of(label) for label in labels]
-    np.take(np.array([code or 0 for code in codes] or [0], out.dtype), places, out=out, mode="clip")
+    np.take(np.array([code or 0 for code in codes] or [0], out.dtype), positions, out=out, mode="clip")
     if None not in codes:
         return None
     faults = [_fault(label, domain) if code is None else 0 for label, code in zip(labels, codes, strict=True)]
-    return np.array(faults, np.int8)[places]
+    return np.array(faults, np.int8)[positions]
 
 
 def _encode_known(coded: pa.DictionaryArray, domain: Domain, out: Codes) -> bool:
@@ -333,7 +334,7 @@ def _encode_known(coded: pa.DictionaryArray, domain: Domain, out: Codes) -> bool
     known = [_code_of(value, domain) for value in coded.dictionary.to_pylist()]
     if None in known or (coded.indices.null_count and domain.missing_code is None):
         return False
-    translated(_places(coded), np.array([*known, domain.missing_code or 0], out.dtype), out)
+    translated(_positions(coded), np.array([*known, domain.missing_code or 0], out.dtype), out)
     return True
 
 
@@ -356,10 +357,10 @@ def _fault(label: str, domain: Domain) -> int:
 def _encode_numbers(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int8] | None:
     missing = flags_of(chunk.is_null(nan_is_null=True))
     values = np.where(missing, 0.0, values_of(chunk.cast(pa.float64(), safe=False)))
-    place = np.searchsorted(np.asarray(domain.edges), values, side="right") - 1
-    outside = ((place < 0) | (place >= len(domain.labels))) & ~missing
-    place[outside | missing] = 0
-    out[:] = place
+    bins = np.searchsorted(np.asarray(domain.edges), values, side="right") - 1
+    outside = ((bins < 0) | (bins >= len(domain.labels))) & ~missing
+    bins[outside | missing] = 0
+    out[:] = bins
     if domain.missing_code is not None:
         out[missing] = domain.missing_code
         missing = np.zeros_like(missing)

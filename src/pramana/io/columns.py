@@ -24,9 +24,9 @@ def select(present: Sequence[str], wanted: Sequence[str] | None, where: str, hin
             )
     for name in wanted or ():
         if name not in first_at:
-            told = hint or _near(name, present, wanted or ())
-            told = told or f"Its header must name its columns, {len(present)} in all."
-            raise SourceError(f"{where} must have the column {name!r}", "no such column", told)
+            advice = hint or _near(name, present, wanted or ())
+            advice = advice or f"Its header must name its columns, {len(present)} in all."
+            raise SourceError(f"{where} must have the column {name!r}", "no such column", advice)
     return list(present if wanted is None else wanted)
 
 

@@ -52,11 +52,11 @@ def then(first: Effect, second: Effect) -> Effect:
 
 def _closed() -> tuple[list[Effect], NDArray[np.uint8]]:
     """All effects that bytes can have, and by number what one after another comes to."""
-    found = [NOTHING, _QUOTE, _TO_START, _TO_VALUE]
-    for one in found:  # which grows
-        found += [e for e in dict.fromkeys(then(one, step) for step in found[1:4]) if e not in found]
-    table = [[found.index(then(one, other)) for other in found] for one in found]
-    return found, np.array(table, np.uint8)
+    effects = [NOTHING, _QUOTE, _TO_START, _TO_VALUE]
+    for one in effects:  # which grows
+        effects += [e for e in dict.fromkeys(then(one, step) for step in effects[1:4]) if e not in effects]
+    table = [[effects.index(then(one, other)) for other in effects] for one in effects]
+    return effects, np.array(table, np.uint8)
 
 
 _EFFECTS, _THEN = _closed()
@@ -180,10 +180,10 @@ def _line_end(windows: Iterable[bytes], state: int, delimiter: str) -> int | Non
             if window[at] == _MARK and state != VALUE:
                 state, at = QUOTED, at + 1
                 continue
-            found = ends.search(window, at) if state == VALUE else None
-            if state == VALUE and found is None:
+            match = ends.search(window, at) if state == VALUE else None
+            if state == VALUE and match is None:
                 break
-            at = at if found is None else found.start()
+            at = at if match is None else match.start()
             byte, at = window[at], at + 1
             if byte == _LF:
                 return done + at

@@ -63,16 +63,16 @@ class CsvReading:
 
         Unless `in_full`, only their beginnings are looked at: their rows will be read elsewhere.
         """
-        found = []
+        readings = []
         for file in files_of(path, "csv"):
             with _told_of_folder(several=file != path):
                 reading, records = cls._of(source, file, wanted, in_full)
             wanted = reading.names
             if records:
-                found.append(reading)
-        if not found:
+                readings.append(reading)
+        if not readings:
             raise SourceError(f"The source {path} must have at least one record", "none")
-        return found
+        return readings
 
     @classmethod
     def _of(
@@ -131,10 +131,10 @@ class CsvReading:
             ragged = re.match(r"CSV parse error: (?:Row #\d+: )?Expected \d+ columns, got (\d+)", str(error))
             if ragged is not None:
                 fields = len(self.options["read_options"].column_names)
-                found = self._first_of_other_length(fields)
+                first = self._first_of_other_length(fields)
                 raise SourceError(
                     f"Every row of {self.path} must have {fields} fields like its header",
-                    f"one of {ragged[1]}" if found is None else f"{found[1]} in line {found[0]}",
+                    f"one of {ragged[1]}" if first is None else f"{first[1]} in line {first[0]}",
                     "Check the delimiter and the quoting.",
                 ) from None
             raise SourceError(

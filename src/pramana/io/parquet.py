@@ -191,8 +191,8 @@ def _check_chunks(path: Path, groups: list[Any], schema: pa.Schema, size_of: Cal
 def _check_texts(path: Path, groups: list[Any]) -> None:
     """A long text in a dictionary costs its length once in the file, and in every row that is read."""
     for number, group in enumerate(groups):
-        for place in range(group.num_columns):
-            chunk = group.column(place)
+        for position in range(group.num_columns):
+            chunk = group.column(position)
             most = chunk.total_compressed_size * chunk.num_values
             if chunk.physical_type != "BYTE_ARRAY" or most <= MOST_TEXT:
                 continue

@@ -134,33 +134,33 @@ def pieces_of(
         source = replace(source, path=path)
         if kind == "csv":
             looked_at = replace(source, notes=ReadingNotes())  # at beginnings, which do not tell the encoding yet
-            found = CsvReading.of_files(looked_at, path, columns, in_full=False)
+            readings = CsvReading.of_files(looked_at, path, columns, in_full=False)
             if do is None:
-                return tuple(Piece(replace(source, path=reading.path, format=kind)) for reading in found)
-            return tuple(_of_csv(source, found, cut, do))
+                return tuple(Piece(replace(source, path=reading.path, format=kind)) for reading in readings)
+            return tuple(_of_csv(source, readings, cut, do))
         with parquet_faults(path):
             if path.is_file():
                 return tuple(_of_file(source, columns, cut))
             return tuple(_of_folder(source, columns, cut))
 
 
-def _of_csv(source: Source, found: Sequence[CsvReading], cut: Cut, do: Do) -> Iterator[Piece]:
+def _of_csv(source: Source, readings: Sequence[CsvReading], cut: Cut, do: Do) -> Iterator[Piece]:
     """One look at all files: in which encoding each is, and where those that are large can be cut."""
-    sizes = [reading.path.stat().st_size for reading in found]
+    sizes = [reading.path.stat().st_size for reading in readings]
     block = cut.bytes(sum(sizes))
     scans = [
         scans_of(reading.path, reading.options["parse_options"].delimiter, block)
         if size > block and reading.file.packed is None
         else []
-        for reading, size in zip(found, sizes, strict=True)
+        for reading, size in zip(readings, sizes, strict=True)
     ]
-    recognitions = [reading.file.recognised for reading in found] if source.encoding is None else []
-    told = iter(do([*recognitions, *(scan for own in scans for scan in own)]))
-    recognised = [cast(str, encoding) for encoding in islice(told, len(recognitions))]
+    recognitions = [reading.file.recognised for reading in readings] if source.encoding is None else []
+    results = iter(do([*recognitions, *(scan for own in scans for scan in own)]))
+    recognised = [cast(str, encoding) for encoding in islice(results, len(recognitions))]
     source.notes.encodings.update(recognised)
-    encodings: list[str | None] = [*recognised] or [source.encoding] * len(found)
-    for reading, own, encoding in zip(found, scans, encodings, strict=True):
-        effects = [cast(Effect, effect) for effect in islice(told, len(own))]
+    encodings: list[str | None] = [*recognised] or [source.encoding] * len(readings)
+    for reading, own, encoding in zip(readings, scans, encodings, strict=True):
+        effects = [cast(Effect, effect) for effect in islice(results, len(own))]
         whole = replace(source, path=reading.path, format="csv", encoding=encoding)
         if own and encoding is not None and is_cuttable(codecs.lookup(encoding).name):
             yield from (Piece(whole, part=part) for part in parts_of(own, effects))
@@ -207,14 +207,14 @@ def side_by_side(rows: Sequence[int], most: Callable[[int], int], left: int | No
     That is asked at the beginning of each of them, of all rows that are left: those of these groups, or more.
     """
     left = sum(rows) if left is None else left
-    held: list[int] = []
+    groups: list[int] = []
     own, room = 0, most(left)
     for group, count in enumerate(rows):
-        if held and own + count > room:
-            yield held
+        if groups and own + count > room:
+            yield groups
             left -= own
-            held, own, room = [], 0, most(left)
-        held.append(group)
+            groups, own, room = [], 0, most(left)
+        groups.append(group)
         own += count
-    if held:
-        yield held
+    if groups:
+        yield groups

@@ -236,8 +236,8 @@ class Source:
             guessed = sorted(self.notes.encodings - {"utf-8"})
             if not guessed or "encoding" in str(error):
                 raise
-            asked = f"Its encoding was recognised as {guessed[0]}: is it another?"
-            hint = asked if error.hint is None else f"{error.hint} {asked}"
+            question = f"Its encoding was recognised as {guessed[0]}: is it another?"
+            hint = question if error.hint is None else f"{error.hint} {question}"
             raise type(error)(error.what, error.got, hint) from None
 
     @contextlib.contextmanager

@@ -91,8 +91,8 @@ class Variable:
 
     def of_published(self, labels: set[str]) -> Variable:
         """What may be said of it where only these values are published: nothing of any other."""
-        told = {text: c for text, c in self.codes.items() if text in labels or label_of(c) in labels}
-        return Variable(self.label, told, self.ordered)
+        codes = {text: c for text, c in self.codes.items() if text in labels or label_of(c) in labels}
+        return Variable(self.label, codes, self.ordered)
 
     def to_json(self) -> dict[str, Any]:
         return {"label": self.label, "codes": dict(self.codes), "ordered": self.ordered}
@@ -123,7 +123,7 @@ def survey_variables(path: Path, kind: str) -> dict[str, Variable]:
 def batches(source: Source, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
     path = source.path
     assert isinstance(path, Path), "a kind that is refused elsewhere"
-    with _reading(path, source.kind) as (variables, asked, told):
+    with _reading(path, source.kind) as (variables, requests, answers):
         names = select(list(variables), wanted, str(path))
         fitting = max(_LEAST_ROWS, _CELLS // max(1, len(names)))
         wish = {
@@ -132,9 +132,9 @@ def batches(source: Source, wanted: Sequence[str] | None, rows: int) -> Iterator
             "missing": {name: source.forms[name].missing for name in names if name in source.forms},
             "size": max(_LEAST_ROWS, min(rows, fitting)),
         }
-        asked.write(json.dumps(wish).encode() + b"\n")
-        asked.close()
-        with pa.ipc.open_stream(told) as reader:
+        requests.write(json.dumps(wish).encode() + b"\n")
+        requests.close()
+        with pa.ipc.open_stream(answers) as reader:
             for batch in reader:
                 batch.validate(full=True)
                 yield batch
@@ -250,8 +250,8 @@ class SurveyReader:
         written = [label_of(value) for value in coded.dictionary.to_pylist()]
         shown = [texts.get(text, text) for text in written]
         entries = [*variable.codes, *sorted(set(shown) - {*variable.codes, ""})]
-        places = pc.index_in(text_array(shown), value_set=text_array(entries))  # null where empty: missing
-        indices = places.take(coded.indices)
+        positions = pc.index_in(text_array(shown), value_set=text_array(entries))  # null where empty: missing
+        indices = positions.take(coded.indices)
         return pa.DictionaryArray.from_arrays(indices, text_array(entries), ordered=field.type.ordered)
 
 

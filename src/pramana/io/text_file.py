@@ -73,8 +73,8 @@ class TextFile:
         """The encoding, from the file's beginning; refused where the rules do not tell."""
         with self.open() as file:
             first = _read_up_to(file, min(_BLOCK, scanned))
-            if (told := _by_mark_or_zeros(first)) is not None:
-                return told
+            if (encoding := _by_mark_or_zeros(first)) is not None:
+                return encoding
             decoder, seen = codecs.getincrementaldecoder(UTF8)(), 0
             block = first
             try:

@@ -148,8 +148,8 @@ class ReadingNotes:
             for name in sorted(self.sheets)
         ]
         if self.trimmed:
-            told = ", ".join(f"{name} ({count:,})" for name, count in self.trimmed.items())
-            lines.append(f"Blanks around values were trimmed, so many in each column: {told}.")
+            counts = ", ".join(f"{name} ({count:,})" for name, count in self.trimmed.items())
+            lines.append(f"Blanks around values were trimmed, so many in each column: {counts}.")
         return tuple(lines)
 
 

@@ -125,12 +125,12 @@ def write_copy(path: Path, form: str, export: Export) -> None:  # noqa: ARG001 -
     book = writer.Workbook(packed, {**options, **beside})
     book.set_properties({"created": _NO_TIME})
     sheet = book.add_worksheet("data")
-    for place, name in enumerate(table.column_names):
-        sheet.write_string(0, place, name)
+    for position, name in enumerate(table.column_names):
+        sheet.write_string(0, position, name)
     shown = [column.values if not column.labels else _shown(column) for column in columns]
     for row in range(table.num_rows):
-        for place, values in enumerate(shown):
-            _write_cell(sheet, row + 1, place, values[row])
+        for position, values in enumerate(shown):
+            _write_cell(sheet, row + 1, position, values[row])
     _write_codebook(book.add_worksheet("codebook"), columns)
     book.close()
     path.write_bytes(packed.getbuffer())
@@ -140,15 +140,15 @@ def _shown(column: ExportColumn) -> list[Any]:
     return [None if value is None else column.labels.get(value, value) for value in column.values]
 
 
-def _write_cell(sheet: Any, row: int, place: int, value: Any) -> None:
+def _write_cell(sheet: Any, row: int, position: int, value: Any) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int | float | datetime.date):
-        sheet.write_string(row, place, label_of(value))
+        sheet.write_string(row, position, label_of(value))
     elif isinstance(value, datetime.date):
-        sheet.write_datetime(row, place, value)
+        sheet.write_datetime(row, position, value)
     else:
-        sheet.write_number(row, place, value)
+        sheet.write_number(row, position, value)
 
 
 def _write_codebook(sheet: Any, columns: Sequence[ExportColumn]) -> None:
@@ -157,5 +157,5 @@ def _write_codebook(sheet: Any, columns: Sequence[ExportColumn]) -> None:
         lines.append((column.name, column.label, "", ""))
         lines += [(column.name, "", label_of(code), text) for code, text in column.labels.items()]
     for row, line in enumerate(lines):
-        for place, text in enumerate(line):
-            sheet.write_string(row, place, text)
+        for position, text in enumerate(line):
+            sheet.write_string(row, position, text)

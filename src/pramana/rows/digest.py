@@ -36,9 +36,9 @@ def as_bytes(column: Column) -> tuple[Any, ...]:
     whole = pa.concat_arrays(cast.chunks) if isinstance(cast, pa.ChunkedArray) else cast
     text = pc.fill_null(whole, texts([""]).cast(kind)[0])
     _, offsets, characters = text.buffers()
-    places = np.frombuffer(offsets, np.int64)[text.offset : text.offset + len(text) + 1]
-    lengths = np.diff(places).astype("<i8").view(np.uint8)
-    return lengths, b"" if characters is None else memoryview(characters)[places[0] : places[-1]]
+    bounds = np.frombuffer(offsets, np.int64)[text.offset : text.offset + len(text) + 1]
+    lengths = np.diff(bounds).astype("<i8").view(np.uint8)
+    return lengths, b"" if characters is None else memoryview(characters)[bounds[0] : bounds[-1]]
 
 
 class ContentDigest:
@@ -61,12 +61,6 @@ class ContentDigest:
         for name in self.parts if order is None else order:
             total.update(_framed(name.encode()) + b"".join(digest.digest() for digest in self.parts[name]))
         return total.hexdigest()
-
-
-def digest_of_columns(columns: Columns) -> str:
-    digest = ContentDigest()
-    digest.update(columns)
-    return digest.hexdigest()
 
 
 # ---------------------------------------------------------------- the source

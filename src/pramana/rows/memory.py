@@ -161,9 +161,9 @@ class MemoryRows(LocalRows):
         room = np.empty(self.records, np.uint64)
         order = self._engine.order(self._key, context, self.records, room)
         ordered: Columns = dict(self._engine.reorder(coded, order, drawn, room))
-        places = numbers(order) if len(coded) < len(columns) else None
+        indices = numbers(order) if len(coded) < len(columns) else None
         return {
-            name: ordered[name] if name in ordered else column.take(places) for name, column in columns.items()
+            name: ordered[name] if name in ordered else column.take(indices) for name, column in columns.items()
         }
 
     def in_order(self, names: Sequence[str]) -> Iterator[Columns]:
@@ -189,8 +189,8 @@ class MemoryRows(LocalRows):
         return rows
 
     def only(self, kept: NDArray[np.bool_]) -> Rows:
-        places = numbers(np.flatnonzero(kept))
-        columns = {name: column.take(places) for name, column in self._table.columns.items()}
+        indices = numbers(np.flatnonzero(kept))
+        columns = {name: column.take(indices) for name, column in self._table.columns.items()}
         table = Table(columns, int(kept.sum()))
         rows = MemoryRows(table, self._key, self._engine, self._progress, self._show)
         rows.encode(self._attributes)

@@ -109,8 +109,8 @@ def bring_together(table: Table, unit: UnitSection, key: Key) -> tuple[Table, Ow
     """The table without surplus rows, and whose the rows are."""
     owners, kept = owners_by(lambda name: _numbered(table.column(name), name), table.records, unit, key)
     if not bool(kept.all()):
-        places = numbers(np.flatnonzero(kept))
-        table = Table({n: c.take(places) for n, c in table.columns.items()}, int(kept.sum()))
+        indices = numbers(np.flatnonzero(kept))
+        table = Table({n: c.take(indices) for n, c in table.columns.items()}, int(kept.sum()))
     return table, owners
 
 
@@ -156,10 +156,10 @@ def check_told(column: pa.ChunkedArray, name: str) -> None:
 
 def _in_order(codes: NDArray[np.integer]) -> Numbers:
     """The same units, numbered from 0 as they first appear."""
-    _, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    _, first, indices = np.unique(codes, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.uint32)
     rank[np.argsort(first)] = np.arange(len(first), dtype=np.uint32)
-    return rank[places]
+    return rank[indices]
 
 
 def _check_homes(everyone: Owners, unit: UnitSection) -> None:

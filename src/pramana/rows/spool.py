@@ -30,7 +30,7 @@ class SpoolBlock:
 
     first: int
     rows: int
-    places: Mapping[str, tuple[int, int, Any]]
+    positions: Mapping[str, tuple[int, int, Any]]
     kept: NDArray[np.bool_] | None = None
 
 
@@ -52,18 +52,18 @@ class Spool:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that were stored."""
-        return tuple(self.blocks[0].places)
+        return tuple(self.blocks[0].positions)
 
     @property
     def width(self) -> int:
         """Bytes of a row, as stored."""
         block = self.blocks[0]
-        return -(-sum(length for _, length, _ in block.places.values()) // block.rows)
+        return -(-sum(length for _, length, _ in block.positions.values()) // block.rows)
 
     def append(self, columns: Mapping[str, Column]) -> None:
         rows = len(next(iter(columns.values())))
-        places = {name: self._store(column) for name, column in columns.items()}
-        self.blocks.append(SpoolBlock(self.records, rows, places))
+        positions = {name: self._store(column) for name, column in columns.items()}
+        self.blocks.append(SpoolBlock(self.records, rows, positions))
         self.records += rows
 
     def _store(self, column: Column) -> tuple[int, int, Any]:
@@ -74,7 +74,7 @@ class Spool:
 
     def read(self, block: SpoolBlock, names: Iterable[str] | None = None) -> Columns:
         columns: Columns = {}
-        for name in block.places if names is None else names:
+        for name in block.positions if names is None else names:
             if name in self.beside:
                 columns[name] = self.beside[name][block.first : block.first + block.rows]
             elif name == ROW_NUMBER:
@@ -87,7 +87,7 @@ class Spool:
         return columns
 
     def _stored(self, block: SpoolBlock, name: str) -> Column:
-        start, length, kind = block.places[name]
+        start, length, kind = block.positions[name]
         stored = self.scratch.read(start, length)
         if kind is None:
             column = unpack(stored)[""]
@@ -109,7 +109,7 @@ class Spool:
                 if block.kept is not None:
                     stored[block.kept] = marked
             if rows:
-                fewer.blocks.append(SpoolBlock(fewer.records, rows, block.places, stored))
+                fewer.blocks.append(SpoolBlock(fewer.records, rows, block.positions, stored))
                 fewer.records += rows
         return fewer
 
@@ -199,9 +199,9 @@ class Scattering:
         for name, kind in self.kinds.items():
             columns[name] = np.empty(len(order), kind)
             gather(np.concatenate([part.coded[name] for part in parts]), order, columns[name])
-        places = pa.array(order) if parts[0].raw else None
+        positions = pa.array(order) if parts[0].raw else None
         for name in parts[0].raw:
-            columns[name] = pa.concat_arrays([part.raw[name] for part in parts]).take(places)
+            columns[name] = pa.concat_arrays([part.raw[name] for part in parts]).take(positions)
         return columns
 
     def _part(self, block: Scattered, number: int) -> BucketPart | None:

@@ -242,7 +242,7 @@ class SpooledRows(LocalRows):
     def _faulty(self, name: str) -> Iterator[pa.Array]:
         """A column's values as they were read, of the blocks that have some outside its domain."""
         for block in self._spool.blocks:
-            if _as_read(name) in block.places:
+            if _as_read(name) in block.positions:
                 yield self._spool.read(block, [_as_read(name)])[_as_read(name)]
 
     def only(self, kept: NDArray[np.bool_]) -> SpooledRows:

@@ -169,8 +169,8 @@ def copied(spark: Any, frame: Any, columns: tuple[str, ...]) -> Iterator[FrameCo
         contents = chosen.mapInArrow(task_of(spark, _Copying(sealed)), SCHEMA).persist()
     try:
         with failing():
-            made = contents.selectExpr("slot", "number", f"substring(content, 1, {NONCE}) AS nonce").toArrow()
-        runs, counts, nonces = (made.column(name).to_pylist() for name in made.column_names)
+            summary = contents.selectExpr("slot", "number", f"substring(content, 1, {NONCE}) AS nonce").toArrow()
+        runs, counts, nonces = (summary.column(name).to_pylist() for name in summary.column_names)
         rows, copied_nonces = [0] * (max(runs, default=-1) + 1), [b""] * (max(runs, default=-1) + 1)
         for run, count, nonce in zip(runs, counts, nonces, strict=True):
             rows[run] += count

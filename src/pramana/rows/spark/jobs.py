@@ -36,7 +36,7 @@ _FIELDS = pa.schema([("slot", pa.int32()), ("number", pa.int64()), ("content", p
 _INLINE = 1 << 18
 _AT_ONCE = 6  # buckets that are put in order: so many keep a driver busy, and it has room for them
 # what a failed task may say: its own words, which quote nothing, and that something is not installed where it ran
-_TOLD = r"^(?:RuntimeError|pramana\.[\w.]+|ModuleNotFoundError): (.*)$"
+_REASON = r"^(?:RuntimeError|pramana\.[\w.]+|ModuleNotFoundError): (.*)$"
 Batches = Iterable[pa.RecordBatch]
 Layers = tuple[tuple[Any, ...], ...]
 Form = Callable[[Any, Any], Iterator[Any]]
@@ -216,8 +216,8 @@ class failing:  # noqa: N801 - read like a statement
         self.quiet.__exit__(None, None, None)
         if error is None or isinstance(error, PramanaError) or not type(error).__module__.startswith("py"):
             return
-        told = re.findall(_TOLD, str(error), re.MULTILINE)
-        reason = told[-1].strip() if told else type(error).__name__
+        reasons = re.findall(_REASON, str(error), re.MULTILINE)
+        reason = reasons[-1].strip() if reasons else type(error).__name__
         raise EngineError("A Spark job must finish", f"a task that failed ({reason})") from None
 
 

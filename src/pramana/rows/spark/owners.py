@@ -44,7 +44,7 @@ Numbers = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
-class ToldRun:
+class ColumnReport:
     """A run: its rows, and the digest of the column that tells whose they are."""
 
     rows: int
@@ -80,7 +80,7 @@ class DigestRun:
                     own = order[start:stop]
                     sent = self.seal.closed(number + 1, first, own.tobytes() + digests[own].tobytes())
                     yield number + 1, first, sent
-        yield ToldRun(count, content.hexdigest())
+        yield ColumnReport(count, content.hexdigest())
 
     def _digests(self, column: pa.ChunkedArray) -> NDArray[np.uint8]:
         encoded = pa.concat_arrays(column.chunks).dictionary_encode()
@@ -111,8 +111,8 @@ class FirstRows:
         _, index, same = np.unique(np.concatenate(digests), return_index=True, return_inverse=True)
         firsts = own[index][same.reshape(-1)]
         for part, start in enumerate(range(0, len(own), LARGEST)):
-            told = own[start : start + LARGEST].tobytes() + firsts[start : start + LARGEST].tobytes()
-            yield slot, part, self.seal.closed(slot, part, told)
+            pairs = own[start : start + LARGEST].tobytes() + firsts[start : start + LARGEST].tobytes()
+            yield slot, part, self.seal.closed(slot, part, pairs)
 
 
 def brought_together(table: SparkTable, unit: UnitSection, key: Key) -> tuple[AttachedRows, Owners]:
@@ -120,16 +120,16 @@ def brought_together(table: SparkTable, unit: UnitSection, key: Key) -> tuple[At
     records = table.records
     if records > _MOST_ROWS:
         raise SourceError(f"A table of people with several rows must have at most {_MOST_ROWS} rows", str(records))
-    told: dict[str, dict[int, ToldRun]] = {}
+    reports: dict[str, dict[int, ColumnReport]] = {}
 
     def numbered(name: str) -> Numbers:
-        numbers, told[name] = _numbered(table, name)
+        numbers, reports[name] = _numbered(table, name)
         return numbers
 
     owners, kept = owners_by(numbered, records, unit, key)
     ends = [*table.firsts[1:], records]
     runs = [
-        RunOwners(stop - start, _digests_of(told, run, stop - start), kept[start:stop])
+        RunOwners(stop - start, _digests_of(reports, run, stop - start), kept[start:stop])
         for run, (start, stop) in enumerate(zip(table.firsts, ends, strict=True))
     ]
     attached = AttachedRows.of(table.spark, SealedRuns(new_seal(), unit.columns), runs)
@@ -141,25 +141,25 @@ def brought_together(table: SparkTable, unit: UnitSection, key: Key) -> tuple[At
         raise
 
 
-def _digests_of(told: Mapping[str, Mapping[int, ToldRun]], run: int, rows: int) -> dict[str, str]:
+def _digests_of(reports: Mapping[str, Mapping[int, ColumnReport]], run: int, rows: int) -> dict[str, str]:
     """Of the columns of [unit]; a run without rows may not have told of itself."""
-    nothing = ToldRun(0, ContentDigest().hexdigest())
-    own = {name: runs.get(run, nothing) for name, runs in told.items()}
+    nothing = ColumnReport(0, ContentDigest().hexdigest())
+    own = {name: runs.get(run, nothing) for name, runs in reports.items()}
     if any(one.rows != rows for one in own.values()):
         raise changed_people()
     return {name: one.digest for name, one in own.items()}
 
 
-def _numbered(table: SparkTable, column: str) -> tuple[Numbers, dict[int, ToldRun]]:
+def _numbered(table: SparkTable, column: str) -> tuple[Numbers, dict[int, ColumnReport]]:
     """Numbers for the values of a column as they first appear, and what each run told of itself."""
     records, seal = table.records, new_seal()
     buckets = min(_MOST_BUCKETS, 1 + records // _BUCKET)
     job = table.job(DigestRun(column, buckets, seal))
-    told: dict[int, ToldRun] = {}
+    reports: dict[int, ColumnReport] = {}
     first, seen = np.zeros(records, np.uint32), 0
     for slot, number, content in job.ordered(FirstRows(seal), buckets):
         if slot == REPORT:
-            told[number] = job.report(number, content)
+            reports[number] = job.report(number, content)
             continue
         pairs = np.frombuffer(seal.opened(slot, number, content), np.uint32).reshape(2, -1)
         if len(pairs[0]) and int(pairs[0].max()) >= records:
@@ -168,7 +168,7 @@ def _numbered(table: SparkTable, column: str) -> tuple[Numbers, dict[int, ToldRu
         seen += len(pairs[0])
     if seen != records:
         raise changed_people()
-    return numbered_by_first(first), told
+    return numbered_by_first(first), reports
 
 
 # ---------------------------------------------------------------- what tasks get of it
@@ -203,7 +203,7 @@ class SealedRuns:
         owners: RunOwners = opened[0]
         columns: dict[str, Codes] = {name: codes for layer in opened[1:] for name, codes in layer.items()}
         digests = {name: ContentDigest() for name in self.columns}
-        seen = place = 0
+        seen = done = 0
         for table in tables:
             if not table.num_rows:
                 continue
@@ -215,8 +215,8 @@ class SealedRuns:
                 raise changed_people()
             own = table if bool(kept.all()) else table.filter(pa.array(kept))
             for name, codes in columns.items():
-                own = own.append_column(name, pa.array(codes[place : place + own.num_rows]))
-            place += own.num_rows
+                own = own.append_column(name, pa.array(codes[done : done + own.num_rows]))
+            done += own.num_rows
             yield own
         if seen != owners.rows or {name: d.hexdigest() for name, d in digests.items()} != owners.digests:
             raise changed_people()

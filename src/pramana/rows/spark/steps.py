@@ -103,11 +103,11 @@ def unquoted() -> Iterator[None]:
     except (PramanaError, EvaluatedAnewError):
         raise
     except Exception as error:
-        trace, places = error.__traceback__, []
+        trace, calls = error.__traceback__, []
         while trace is not None:
-            places.append(f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}")
+            calls.append(f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}")
             trace = trace.tb_next
-        raise RuntimeError(f"{type(error).__name__} at {' > '.join(places[-3:])}") from None
+        raise RuntimeError(f"{type(error).__name__} at {' > '.join(calls[-3:])}") from None
 
 
 def _report(step: Step, run: int, report: Any) -> Sent:
