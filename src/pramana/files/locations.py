@@ -141,8 +141,8 @@ def named_in(folder: Path, text: str, what: str, error: type[InputError] = Recip
     path = located(text, what, error)
     if isinstance(path, StorePath):
         return path
-    beside = folder / (text if _DOTTED_SCHEME.match(text) else path)
-    return beside.absolute() if _SCHEME.match(str(beside)) else beside  # as text it would be half a URL
+    named = folder / (text if _DOTTED_SCHEME.match(text) else path)
+    return named.absolute() if _SCHEME.match(str(named)) else named  # as text it would be half a URL
 
 
 def arrow_input(path: AnyPath) -> Any:

@@ -92,8 +92,8 @@ class TextFile:
     def _western(self, sample: bytes) -> str:
         """Windows-1252, unless its letters say otherwise: accented ones seldom stand side by side."""
         high = [byte > 127 for byte in sample]
-        beside = sum(a and b for a, b in pairwise(high))
-        if _NOT_WINDOWS & set(sample) or 2 * beside > sum(high):
+        neighbours = sum(a and b for a, b in pairwise(high))
+        if _NOT_WINDOWS & set(sample) or 2 * neighbours > sum(high):
             raise SourceError(
                 f"The encoding of {self.path} must be stated",
                 "bytes that are neither UTF-8 nor Windows-1252",

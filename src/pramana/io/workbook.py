@@ -120,9 +120,9 @@ def write_copy(path: Path, form: str, export: Export) -> None:  # noqa: ARG001 -
     columns = export.columns()
     writer = library("xlsxwriter", "workbooks")
     options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-    beside = {"tmpdir": str(path.parent), "default_date_format": "yyyy-mm-dd"}
+    form_options = {"tmpdir": str(path.parent), "default_date_format": "yyyy-mm-dd"}
     packed = io.BytesIO()  # what goes wrong with the file is then told as everywhere
-    book = writer.Workbook(packed, {**options, **beside})
+    book = writer.Workbook(packed, {**options, **form_options})
     book.set_properties({"created": _NO_TIME})
     sheet = book.add_worksheet("data")
     for position, name in enumerate(table.column_names):

@@ -172,7 +172,7 @@ class MemoryRows(LocalRows):
     def marked(self, name: str) -> Rows:
         return self.only(self._column(name) == 1)
 
-    def beside(self, source: Source, readings: Sequence[ColumnReading]) -> MemoryRows:
+    def open_reference_table(self, source: Source, readings: Sequence[ColumnReading]) -> MemoryRows:
         table = source.read([reading.name for reading in readings])
         return MemoryRows(table, Key.create(), self._engine, show=self._show)  # no coin is drawn from its key
 

@@ -232,7 +232,7 @@ class Rows(ABC):
         """The table of the rows that have 1 in a column that is derived from columns read as they are."""
 
     @abstractmethod
-    def beside(self, source: Source, readings: Sequence[ColumnReading]) -> Rows:
+    def open_reference_table(self, source: Source, readings: Sequence[ColumnReading]) -> Rows:
         """Another table, which a method looks at and does not publish, open no longer than these rows."""
 
     def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:

@@ -38,8 +38,8 @@ class SpoolBlock:
 class Spool:
     """A table's codes and unchanged columns in scratch room, in source order.
 
-    `lookups` turn what was stored into codes, for columns whose domain was known only after the last row. `beside`
-    are columns in memory.
+    `lookups` turn what was stored into codes, for columns whose domain was known only after the last row.
+    `attached` are columns in memory.
     """
 
     scratch: Scratch
@@ -47,7 +47,7 @@ class Spool:
     records: int = 0
     lookups: dict[str, NDArray[np.unsignedinteger]] = field(default_factory=dict)
     derived: dict[str, tuple[tuple[str, ...], Work]] = field(default_factory=dict)
-    beside: dict[str, Codes] = field(default_factory=dict)
+    attached: dict[str, Codes] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,8 +75,8 @@ class Spool:
     def read(self, block: SpoolBlock, names: Iterable[str] | None = None) -> Columns:
         columns: Columns = {}
         for name in block.positions if names is None else names:
-            if name in self.beside:
-                columns[name] = self.beside[name][block.first : block.first + block.rows]
+            if name in self.attached:
+                columns[name] = self.attached[name][block.first : block.first + block.rows]
             elif name == ROW_NUMBER:
                 columns[name] = np.arange(block.first, block.first + block.rows, dtype=np.uint64)
             elif name in self.derived:

@@ -134,7 +134,7 @@ class SpooledRows(LocalRows):
         encoder.finish()
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:
-        self._spool.beside.pop(name, None)
+        self._spool.attached.pop(name, None)
         self._spool.derived[name] = (tuple(of), work)
 
     def _mapped(self, work: Callable[[Columns], R], names: Iterable[str]) -> Iterator[R]:
@@ -193,7 +193,7 @@ class SpooledRows(LocalRows):
         marks = list(self._mapped(lambda columns: columns[name] == 1, [name]))
         return self.only(np.concatenate(marks))
 
-    def beside(self, source: Source, readings: Sequence[ColumnReading]) -> SpooledRows:
+    def open_reference_table(self, source: Source, readings: Sequence[ColumnReading]) -> SpooledRows:
         """Within the same bound; no coin is drawn from its key."""
         other = SpooledRows.read(source, readings, Key.create(), self._engine, no_progress, self._show)
         self._others.append(other)
@@ -206,7 +206,7 @@ class SpooledRows(LocalRows):
         return {name: np.concatenate([part[name] for part in parts]) for name in sizes}
 
     def attach(self, name: str, codes: Codes) -> None:
-        self._spool.beside[name] = codes
+        self._spool.attached[name] = codes
 
     def in_units(self, unit: UnitSection) -> SpooledRows:
         """Whose each row is stays in memory; the rows themselves do not."""
@@ -223,7 +223,7 @@ class SpooledRows(LocalRows):
         owners, kept = owners_by(numbered, self.records, unit, self._key)
         rows = self._with(self._spool.only(kept))
         rows._owners = owners
-        rows._spool.beside |= owners.columns()
+        rows._spool.attached |= owners.columns()
         if not bool(kept.all()):
             rows._coders = rows._kept_coders()
         return rows

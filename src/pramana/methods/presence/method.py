@@ -155,7 +155,11 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         columns = {n: c for n, c in recipe.published.items() if c.role is Role.QUASI_IDENTIFYING}
         if not columns:
             raise RecipeError("A recipe must have at least one quasi-identifying column", "none")
-        public = None if public_path is None else rows.beside(Source(path=public_path), _readings(recipe, columns))
+        public = (
+            None
+            if public_path is None
+            else rows.open_reference_table(Source(path=public_path), _readings(recipe, columns))
+        )
         quasi = tuple(
             quasi_of(n, c, recipe.folder, rows if public is None else public) for n, c in columns.items()
         )

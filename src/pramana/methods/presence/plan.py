@@ -175,7 +175,9 @@ class PresencePlan(Plan):
     def _opened_public(self, rows: Rows) -> Rows | None:
         if self.public is not None or self.public_path is None:
             return self.public
-        public = rows.beside(Source(path=self.public_path), [ColumnReading.of(q.attribute) for q in self.quasi])
+        public = rows.open_reference_table(
+            Source(path=self.public_path), [ColumnReading.of(q.attribute) for q in self.quasi]
+        )
         public.encode([q.attribute for q in self.quasi])
         return public
 

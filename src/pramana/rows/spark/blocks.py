@@ -101,10 +101,10 @@ class Encoding:
         attributes: Sequence[Attribute],
         show: bool = False,
         derived: Sequence[DerivedColumn] = (),
-        beside: Sequence[str] = (),
+        unpublished: Sequence[str] = (),
     ) -> None:
-        """`beside`: columns that others are derived from, and no more."""
-        self.derived, self.beside = derived, beside
+        """`unpublished`: columns that others are derived from, and no more."""
+        self.derived, self.unpublished = derived, unpublished
         self.coded = {a.name: Encoder(a.coded, a.name, show) for a in attributes if not a.raw}
         self.raw = [a.name for a in attributes if a.raw]
 
@@ -112,7 +112,7 @@ class Encoding:
         columns: Columns = {n: encoder.encode_column(table.column(n)) for n, encoder in self.coded.items()}
         columns |= {name: raw_column(table.column(name), None) for name in self.raw}
         attached = {n: table.column(n).to_numpy() for n in table.column_names if n.startswith(ATTACHED)}
-        known = {**columns, **{n: raw_column(table.column(n), None) for n in self.beside}, **attached}
+        known = {**columns, **{n: raw_column(table.column(n), None) for n in self.unpublished}, **attached}
         known[ROW_NUMBER] = np.arange(first, first + table.num_rows, dtype=np.uint64)
         if not self.faults:  # codes of faulty rows mean nothing
             for column in self.derived:

@@ -343,7 +343,7 @@ class SparkRows(Rows):
         rows._known, rows._missing, rows._derived = dict(self._known), self._missing, dict(self._derived)
         return rows
 
-    def beside(self, source: Source, readings: Sequence[ColumnReading]) -> SpooledRows:
+    def open_reference_table(self, source: Source, readings: Sequence[ColumnReading]) -> SpooledRows:
         """On the driver, within a bound; no coin is drawn from its key."""
         other = SpooledRows.read(source, readings, Key.create(), BatchEngine(), no_progress, self._show)
         self._others.append(other)
