@@ -105,11 +105,11 @@ def guarantees_of(mechanism: Mechanism, circumstances: Circumstances) -> tuple[G
     """
     common = common_assumptions(circumstances)
     likelihood = mechanism.likelihood_ratio
-    found: list[Guarantee] = []
+    guarantees: list[Guarantee] = []
     if circumstances.shuffled:
-        found.append(_pk(mechanism, circumstances, common))
+        guarantees.append(_pk(mechanism, circumstances, common))
     if not circumstances.data_dependent:
-        found.append(
+        guarantees.append(
             LocalPrivacy(
                 ANY_TABLE,
                 "paper 1, Theorem 1 and Corollaries 1 and 2",
@@ -124,8 +124,8 @@ def guarantees_of(mechanism: Mechanism, circumstances: Circumstances) -> tuple[G
         )
         if circumstances.shuffled and likelihood is not None and not circumstances.raw_columns:
             central = _central(mechanism, circumstances, likelihood, common)
-            found += [] if central is None else [central]
-    return tuple(found)
+            guarantees += [] if central is None else [central]
+    return tuple(guarantees)
 
 
 def _pk(mechanism: Mechanism, circumstances: Circumstances, common: tuple[str, ...]) -> PkAnonymity:
@@ -186,22 +186,22 @@ def _central(
 
 def common_assumptions(circumstances: Circumstances) -> tuple[str, ...]:
     """What every guarantee of a randomised release takes for granted."""
-    found = ["AES-256 in counter mode is indistinguishable from random bits to anyone without the key"]
+    assumptions = ["AES-256 in counter mode is indistinguishable from random bits to anyone without the key"]
     if circumstances.on_devices:
-        found = [_OWN_COINS]
+        assumptions = [_OWN_COINS]
     if circumstances.seeded:
-        found = [f"{IN_EARNEST}: the key was made from a seed; reproducible, not private"]
+        assumptions = [f"{IN_EARNEST}: the key was made from a seed; reproducible, not private"]
     if circumstances.domains_from_data:
-        found.append(
+        assumptions.append(
             "the domains of these columns are taken as public although they were read from the data, "
             "which tells which values occur in it: " + ", ".join(circumstances.domains_from_data)
         )
     if circumstances.missing_from_data:
-        found.append(
+        assumptions.append(
             "that these columns have missing values at all is taken as public although it was read from the "
             "data: " + ", ".join(circumstances.missing_from_data)
         )
-    return tuple(found)
+    return tuple(assumptions)
 
 
 # What is proved of one version among many (paper 3, section 3 and Theorem 1), computed from its exact law.
@@ -227,10 +227,10 @@ def level_guarantees(
     plain = guarantees_of(version, circumstances)
     if not keyed:
         plain = tuple(_without_key(g) for g in plain)
-    found = [_in_company(g, company) for g in plain if linkable or not isinstance(g, PkAnonymity)]
+    guarantees = [_in_company(g, company) for g in plain if linkable or not isinstance(g, PkAnonymity)]
     common = _common(plain)
-    found += _beliefs(version, circumstances, (company, *common))
-    found.append(
+    guarantees += _beliefs(version, circumstances, (company, *common))
+    guarantees.append(
         CollusionBound(
             ANY_TABLE,
             "paper 3, Theorem 1, exactly on the grid of levels",
@@ -239,7 +239,7 @@ def level_guarantees(
             assumptions=(company, *common),
         )
     )
-    return tuple(found)
+    return tuple(guarantees)
 
 
 def _beliefs(version: AtLevel, circumstances: Circumstances, shared: tuple[str, ...]) -> list[Guarantee]:

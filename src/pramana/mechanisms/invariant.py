@@ -278,12 +278,12 @@ def drift_of(channel: Channel, counts: Iterable[int]) -> list[Fraction]:
     """P^T T - T exactly, in records: zero where the integers keep the frequencies."""
     t = np.array(list(counts), np.int64)
     if isinstance(channel, BlockInvariant):
-        found = [Fraction(0)] * channel.size
+        drifts = [Fraction(0)] * channel.size
         for block in channel.blocks:
             part = _drift(block.weights, t[list(block.members)])
             for member, value in zip(block.members, part, strict=True):
-                found[member] = value
-        return found
+                drifts[member] = value
+        return drifts
     return _drift(channel.weights, t)
 
 
@@ -372,26 +372,26 @@ def components(channel: Channel) -> Iterator[tuple[list[int], Integers]]:
 def largest_risks(channel: Channel, counts: Sequence[int] | Integers) -> list[Fraction | None]:
     """Only the first intruder's largest risks: what calibration compares with xi."""
     t = _counts(channel, counts)
-    found: list[Fraction | None] = [None] * channel.size
+    risks: list[Fraction | None] = [None] * channel.size
     for members, weights in components(channel):
         part = t[members]
         for place, category in enumerate(members):
             if part[place] > 0:
-                found[category] = identification.largest_risk(weights[:, place], part, place)
-    return found
+                risks[category] = identification.largest_risk(weights[:, place], part, place)
+    return risks
 
 
 def largest_risk(channel: Channel, counts: Sequence[int] | Integers) -> Fraction:
     """The first intruder's largest risk on the whole table; quick for many categories that are left alone."""
     t = _counts(channel, counts)
-    found = Fraction(0)
+    largest = Fraction(0)
     alone = t.copy()
     for members, weights in moving(channel):
         part = t[members]
         alone[members] = 0
         for place in np.flatnonzero(part).tolist():
-            found = max(found, identification.largest_risk(weights[:, place], part, place))
-    return max(found, Fraction(1, int(alone[alone > 0].min()))) if alone.any() else found
+            largest = max(largest, identification.largest_risk(weights[:, place], part, place))
+    return max(largest, Fraction(1, int(alone[alone > 0].min()))) if alone.any() else largest
 
 
 def match_risk(channel: Channel, counts: Sequence[int] | Integers) -> MatchRisk:

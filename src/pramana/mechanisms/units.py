@@ -107,12 +107,12 @@ def unit_guarantees(law: Product, circumstances: Circumstances, draws: UnitDraws
 
     `circumstances` count rows; here units are counted.
     """
-    found: list[Guarantee] = []
+    guarantees: list[Guarantee] = []
     if circumstances.shuffled:
-        found += [_pk(law, circumstances, draws, storey) for storey in draws.storeys]
-    found += [_local(law, circumstances, draws, storey) for storey in draws.storeys]
+        guarantees += [_pk(law, circumstances, draws, storey) for storey in draws.storeys]
+    guarantees += [_local(law, circumstances, draws, storey) for storey in draws.storeys]
     central = _central(law, circumstances, draws)
-    return (*found, *([] if central is None else [central]))
+    return (*guarantees, *([] if central is None else [central]))
 
 
 def k_of_units(law: Product, draws: UnitDraws, storey: Storey) -> Fraction:
@@ -213,18 +213,18 @@ def _central(law: Product, circumstances: Circumstances, draws: UnitDraws) -> Ce
 
 
 def _common(circumstances: Circumstances, draws: UnitDraws, storey: Storey) -> tuple[str, ...]:
-    said = list(common_assumptions(circumstances))
+    assumptions = list(common_assumptions(circumstances))
     for owner in ("person", "household"):
         once = [name for name, of in draws.once.items() if of == owner]
         if once and owner in (storey, "person"):
             columns = ", ".join(once)
-            said.append(
+            assumptions.append(
                 f"every {owner} has one value in each of these columns, drawn once and repeated: {columns}"
             )
     bounds = [name for name in draws.from_data if name == "rows" or storey == "household"]
     if bounds:
-        said.append(
+        assumptions.append(
             f"the largest number of {' and of '.join(bounds)} that occurs is taken as public although it was read "
             "from the data"
         )
-    return tuple(said)
+    return tuple(assumptions)

@@ -158,7 +158,7 @@ class InvariantPlan(CodedPlan):
             + ("" if not self.design.strata else f", and of {', '.join(self.design.strata)}")
             + ", and may know the true frequencies and the matrices, but not the key"
         )
-        raw = tuple(a.name for a in self.attributes if a.raw and a.name not in self.design.strata)
+        raw = self._uncovered
         guarantees: list[Guarantee] = [
             IdentificationBound(
                 THIS_TABLE,
@@ -184,6 +184,11 @@ class InvariantPlan(CodedPlan):
             )
         return tuple(guarantees)
 
+    @property
+    def _uncovered(self) -> tuple[str, ...]:
+        """Columns released unchanged, but for strata."""
+        return tuple(a.name for a in self.attributes if a.raw and a.name not in self.design.strata)
+
     def _assumptions(self, seeded: bool) -> tuple[str, ...]:
         assumptions = [
             f"the release has exactly {self.records} records, published in an order that only the key tells",
@@ -194,8 +199,7 @@ class InvariantPlan(CodedPlan):
             assumptions[-1] = (
                 "NONE OF THIS HOLDS IN EARNEST: the key was made from a seed; reproducible, not private"
             )
-        raw = [a.name for a in self.attributes if a.raw and a.name not in self.design.strata]
-        if raw:
+        if raw := self._uncovered:
             assumptions.append(
                 "the intruder does not know the people's values of the columns released unchanged: "
                 + ", ".join(raw)

@@ -565,8 +565,6 @@ def ordered_columns(
 ) -> Mapping[str, OrderedValues]:
     """By column. The law follows from recipe, domains and number of records alone, never from a row."""
     named = {name: c for name, c in recipe.attributes.items() if c.channel == "ordered"}
-    if not named:
-        return {}
     release = recipe.release
     if release.coin != "attribute":
         raise RecipeError('channel = "ordered" must go with coin = "attribute"', f"coin = {release.coin!r}")
