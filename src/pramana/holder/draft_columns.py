@@ -47,10 +47,8 @@ class Built:
 
     def level_of(self, most: int) -> int:
         """The finest level with at most so many labels."""
-        for level in range(self.hierarchy.height):
-            if len(set(self.hierarchy.levels[level])) <= most:
-                return level
-        return self.hierarchy.height - 1
+        few = (n for n, labels in enumerate(self.hierarchy.levels) if len(set(labels)) <= most)
+        return next(few, self.hierarchy.height - 1)
 
 
 @dataclass(frozen=True)

@@ -308,14 +308,10 @@ def _as_date(said: pa.Array, words: NDArray[np.bool_]) -> WrittenForm | None:
         if not timed and not _all_match(said, pattern + "$"):
             continue
         days = pc.replace_substring_regex(said, _TIME, "") if timed else said
-        fitting = tuple(f for f in formats if _parses(days, f))
+        fitting = tuple(f for f in formats if not pc.strptime(days, f, "s", error_is_null=True).null_count)
         if fitting:
             return WrittenForm("date", words, date_formats=fitting, timed=timed)
     return None
-
-
-def _parses(days: pa.Array, form: str) -> bool:
-    return int(pc.strptime(days, form, "s", error_is_null=True).null_count) == 0
 
 
 def _is_free(column: ColumnValues, trimmed: pa.Array) -> bool:

@@ -285,7 +285,12 @@ class State:
     def _take(self, entry: Entry) -> None:
         body = entry.body
         if entry.kind == DATASET:
-            self._register(Dataset.from_entry(entry))
+            dataset = self.datasets[entry.dataset] = Dataset.from_entry(entry)
+            self.allowances |= {
+                (dataset.name, recipient): level for recipient, level in dataset.allowances.items()
+            }
+            if dataset.limit is not None:
+                self.limits[dataset.people] = dataset.limit
         elif entry.kind == ALLOWED:
             self.allowances[entry.dataset, entry.recipient] = Level.of(entry.level)
         elif entry.kind == LIMITED and body.get("delta") is None:
@@ -311,12 +316,6 @@ class State:
             people=self.datasets[entry.dataset].people if entry.dataset in self.datasets else "",
         )  # fmt: skip
 
-    def _register(self, dataset: Dataset) -> None:
-        self.datasets[dataset.name] = dataset
-        self.allowances |= {(dataset.name, recipient): level for recipient, level in dataset.allowances.items()}
-        if dataset.limit is not None:
-            self.limits[dataset.people] = dataset.limit
-
     def _change(self, entry: Entry) -> None:
         release = self.releases[entry.release]
         if entry.kind == COMMITTED:
@@ -334,8 +333,7 @@ class State:
 
     def live(self, dataset: str | None = None) -> list[Release]:
         """Releases that someone may hold: committed, or reserved and perhaps given out before a crash."""
-        live = [r for r in self.releases.values() if r.status != DROPPED]
-        return live if dataset is None else [r for r in live if r.dataset == dataset]
+        return [r for r in self.releases.values() if r.status != DROPPED and dataset in (None, r.dataset)]
 
     def allowance(self, dataset: str, recipient: str) -> Level | None:
         """The recipient's own allowance, else the one for everybody."""

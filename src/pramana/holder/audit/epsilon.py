@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,8 +176,7 @@ def _published(drawn: Mechanism, codes: Rows, run: int) -> dict[str, Codes]:
 
 
 def log_ratio(ratio: object) -> float | None:
-    from fractions import Fraction
-
+    """The logarithm of a likelihood ratio, where it is bounded."""
     if not isinstance(ratio, Fraction):
         return None
     return math.log(ratio.numerator) - math.log(ratio.denominator)

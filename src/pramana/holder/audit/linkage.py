@@ -325,8 +325,12 @@ def best_matching(likelihoods: Floats) -> NDArray[np.int64]:
     n = len(likelihoods)
     with np.errstate(divide="ignore"):
         gain = np.maximum(np.log(likelihoods), -1e4)
-    away = np.abs(np.arange(n)[:, None] - np.arange(n)[None, :]) / n
-    return np.asarray(linear_sum_assignment(gain - 1e-7 * away, maximize=True)[1], np.int64)
+    return np.asarray(linear_sum_assignment(gain - 1e-7 * _distances(n), maximize=True)[1], np.int64)
+
+
+def _distances(n: int) -> Floats:
+    """How far apart the positions of every person and every row are, as a share of all."""
+    return np.asarray(np.abs(np.arange(n)[:, None] - np.arange(n)[None, :]) / n, np.float64)
 
 
 def sampled_linkage(table: LinkedTable) -> Outcome:
@@ -335,15 +339,15 @@ def sampled_linkage(table: LinkedTable) -> Outcome:
     likelihoods = sample.likelihoods()
     look, people = distinct_rows(sample.published.values())[0], distinct_rows(sample.true.values())[0]
     same = np.logical_and.reduce([sample.true[n][:, None] == sample.published[n][None, :] for n in sample.true])
-    posterior = sampled_posterior(likelihoods, same, best_matching(likelihoods))
+    start = best_matching(likelihoods)
+    posterior = sampled_posterior(likelihoods, same, start.copy())
     if not posterior.mixed:
-        posterior = sampled_posterior(likelihoods, same, best_matching(likelihoods), _MORE_SWEEPS)
+        posterior = sampled_posterior(likelihoods, same, start, _MORE_SWEEPS)
     if not posterior.mixed:
         return NotRun(name, f"the chain did not mix: R-hat {posterior.r_hat:.3g}, above {MIXED}")
     links = shared_among_alike(shared_among_alike(posterior.links, look).T, people).T
     n = sample.records
-    near = np.abs(np.arange(n)[:, None] - np.arange(n)[None, :]) / n
-    tried = (links - 1e-9 * near).argmax(1)
+    tried = (links - 1e-9 * _distances(n)).argmax(1)
     right = int((sample.order[tried] == np.arange(n)).sum())
     return at_most(
         name, 1 / sample.k(n), right, n, f"the likeliest row of {n:,} people by a chain over permutations",

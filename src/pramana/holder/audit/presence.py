@@ -173,6 +173,7 @@ _ALL_WORLDS = 2000  # as many are tried one by one; of more, some at random
 _WORLDS, _LEAST_WORLDS = 300, 50
 _PEOPLE = 1_000_000  # of all worlds that are tried
 Levels = tuple[int, ...]
+Range = tuple[float, float]
 World = NDArray[np.bool_]
 
 
@@ -183,9 +184,9 @@ def choice_attack(plan: PresencePlan, pair: Pair) -> Outcome:
     if plan.chosen == "given":
         return NotRun(NAME, "the levels were given: whether someone looked at the private table is not known")
     if plan.chosen == "public" and _from_public(plan, pair):
-        lowest, highest = _shares(plan, pair)
+        shares = _shares(plan, pair)
         what = "the levels follow from the public table, the number present and delta: they tell nothing"
-        return _against(plan, lowest, highest, (lowest, highest), what)
+        return _against(plan, shares, shares, what)
     measure = next((m for m in PRESENCE_MEASURES if _searched(plan, m, pair)), None)
     if measure is None:
         return NotRun(NAME, "the levels are of a choice with weights or a spread that no certificate states")
@@ -233,32 +234,25 @@ def _by_worlds(plan: PresencePlan, pair: Pair, measure: str) -> Outcome:
             clopper_pearson(int(here.min()), max(len(fitting), 1), alpha)[1],
             clopper_pearson(int(here.max()), max(len(fitting), 1), alpha)[0],
         )
-    return _against(plan, lowest, highest, surely, what, {"fitting": len(fitting), "worlds": tries})
+    return _against(plan, (lowest, highest), surely, what, fitting=len(fitting), worlds=tries)
 
 
-def _against(
-    plan: PresencePlan,
-    lowest: float,
-    highest: float,
-    surely: tuple[float, float],
-    what: str,
-    more: dict[str, int] | None = None,
-) -> Attack:
+def _against(plan: PresencePlan, measured: Range, surely: Range, what: str, **more: int) -> Attack:
     """`surely`: what the lowest chance is at most, and the highest at least, whichever worlds were tried.
 
     The certificate of searched levels takes intruders to infer nothing from them, so nothing is claimed of it.
     """
     low, high = float(plan.wanted.lowest), float(plan.wanted.highest)
     inside = surely[0] >= low - 1e-9 and surely[1] <= high + 1e-9
-    ranges = {"claimed_range": [low, high], "measured_range": [lowest, highest], "inside": inside, **(more or {})}
+    ranges = {"claimed_range": [low, high], "measured_range": list(measured), "inside": inside, **more}
     if plan.chosen == "searched":
         verb = "keeps to" if inside else "LEAVES"
         words = f"{what}, which {verb} {low:.4g} to {high:.4g}; of searched levels nothing is claimed"
-        return Attack(NAME, None, highest, True, words, None, ranges)
-    return Attack(NAME, high, highest, inside, f"{what}; claimed {low:.4g} to {high:.4g}", None, ranges)
+        return Attack(NAME, None, measured[1], True, words, None, ranges)
+    return Attack(NAME, high, measured[1], inside, f"{what}; claimed {low:.4g} to {high:.4g}", None, ranges)
 
 
-def _shares(plan: PresencePlan, pair: Pair) -> tuple[float, float]:
+def _shares(plan: PresencePlan, pair: Pair) -> Range:
     """Of the classes in which someone is present, and of the others."""
     class_of = class_of_people(pair, plan.levels)
     share = np.bincount(class_of, weights=pair.present) / np.bincount(class_of)

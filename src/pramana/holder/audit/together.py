@@ -17,7 +17,7 @@ from pramana.holder.audit.anonymity import attribute_inference, by_source_row, c
 from pramana.holder.audit.attacked import UNTRACED, Attacked, order_attack
 from pramana.holder.audit.collusion import Version, collusion
 from pramana.holder.audit.epsilon import guesses_of, leaning_of_pairs, least_epsilon
-from pramana.holder.audit.linkage import AttackedLaw, LinkedTable
+from pramana.holder.audit.linkage import LinkedTable
 from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
 from pramana.ledger.ledger import Ledger
 from pramana.ledger.rules import Total
@@ -116,22 +116,16 @@ def _kept_by_part(table: LinkedTable) -> dict[Part, Kept]:
     rows = np.sort(table.order)
     same = {name: (table.true[name] == shown)[rows] for name, shown in table.by_person().items()}
     parts: dict[Part, Kept] = {}
-    for law in _independent(table.law):
+    for law in table.law.parts if isinstance(table.law, CoinGroups) else (table.law,):
         if isinstance(law, RecordRetention):
             redrawn = law.bound / ONE
             chance = 1 - redrawn + redrawn / math.prod(law.sizes.values())
             whole = np.logical_and.reduce([same[name] for name in law.sizes])
             parts[tuple(law.sizes)] = whole, np.full(len(rows), chance)
-        else:
+        elif isinstance(law, Product):
             some = {n: c for n, c in law.channels.items() if 1 < c.size <= _LARGEST}
             parts |= {(n,): (same[n], _diagonal(c)[table.true[n][rows]]) for n, c in some.items()}
     return parts
-
-
-def _independent(law: AttackedLaw) -> tuple[Product | RecordRetention, ...]:
-    if isinstance(law, CoinGroups):
-        return law.parts
-    return (law,) if isinstance(law, Product | RecordRetention) else ()
 
 
 def _diagonal(channel: Channel) -> NDArray[np.float64]:
@@ -150,9 +144,7 @@ def side_by_side(one: Mapping[str, Codes], other: Mapping[str, Codes]) -> Outcom
     shared = [column for column in one if column in other and len(one[column]) == len(other[column])]
     if not shared:
         return NotRun(name, "they share no column, or have other numbers of rows")
-    if all(np.array_equal(one[column], other[column]) for column in shared) and len(shared) == len(one) == len(
-        other
-    ):
+    if len(shared) == len(one) == len(other) and all(np.array_equal(one[n], other[n]) for n in shared):
         return Attack(name, None, 1.0, True, "both files have the same rows: the second adds nothing")
 
     def agreement(rows: NDArray[np.int64]) -> NDArray[np.float64]:
