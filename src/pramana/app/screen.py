@@ -103,8 +103,8 @@ class Text(click.ParamType):  # type: ignore[type-arg]  # not generic in every v
 def numbers(kind: Callable[[str], Any], must: str, least: float | None = None) -> Text:
     """Numbers with commas between them; no text is none of them."""
 
-    def read(text: str) -> list[Any]:
-        values = [kind(part.strip()) for part in text.split(",")] if text.strip(" ,") else []
+    def read(text: str) -> tuple[Any, ...]:
+        values = tuple(kind(part.strip()) for part in text.split(",")) if text.strip(" ,") else ()
         if least is not None and any(value < least for value in values):
             raise ValueError("a number that is too small")
         return values
@@ -112,7 +112,7 @@ def numbers(kind: Callable[[str], Any], must: str, least: float | None = None) -
     return Text(read, must)
 
 
-NAMES = Text(lambda text: [part.strip() for part in text.split(",") if part.strip()])
+NAMES = Text(lambda text: tuple(part.strip() for part in text.split(",") if part.strip()))
 
 
 def guarantee_lines(guarantees: Iterable[Mapping[str, Any]], cited: bool = False) -> Iterator[str]:

@@ -65,20 +65,16 @@ def results_of(survey: Survey, records: Codes) -> CollectionResults:
 def _tables(survey: Survey, records: Codes) -> list[Crosstab]:
     axes = [Axis.of_domain(a.name, a.coded) for a in survey.plan.attributes]
     size = {axis.name: axis.size for axis in axes}
-    study = Study.of_codes(axes, survey.plan.mechanism, columns_of(survey, records))
-    asked = [(question.column,) for question in survey.questions]
+    study = Study.of_codes(axes, survey.plan.mechanism, dict(zip(survey.columns, records.T, strict=True)))
+    single = [(question.column,) for question in survey.questions]
     wanted = [table for table in survey.recipe.tables if math.prod(size[n] for n in table) <= MOST_CELLS]
     tables = []
-    for names in dict.fromkeys([*asked, *wanted]):
+    for names in dict.fromkeys([*single, *wanted]):
         try:
             tables.append(study.crosstab(list(names)))
         except InputError:  # a law that cannot be inverted tells nothing by itself
             continue
     return tables
-
-
-def columns_of(survey: Survey, records: Codes) -> dict[str, Codes]:
-    return {name: records[:, i] for i, name in enumerate(survey.columns)}
 
 
 _RELEASE_PROMISES = ("k", "central", "delta")  # which depend on how many answer; epsilon does not
@@ -133,7 +129,7 @@ def close_collection(
         records = store.records()
         columns = {
             a.name: codes.astype(code_dtype(a.coded.size))
-            for a, codes in zip(survey.plan.attributes, columns_of(survey, records).values(), strict=True)
+            for a, codes in zip(survey.plan.attributes, records.T, strict=True)
         }
         waived: Sequence[str] = _RELEASE_PROMISES if survey.recipe.survey.fewer else ()
         certificate = publish_collected(

@@ -21,6 +21,7 @@ from pramana.app.screen import (
 from pramana.errors import RecipeError
 
 _LINES = 60
+_SHARES = numbers(float, "numbers, such as 0.25,0.5")
 _QUANTILE = ("share", "estimate", "low", "high")
 _COEFFICIENT = ("name", "estimate", "error", "low", "high", "p_value", "within")
 
@@ -59,8 +60,8 @@ def _study_options(command: Command) -> Command:
 @_study_options
 @json_option
 def crosstab_command(
-    study: Any, by: list[str], where: str | None, method: str, shares: bool, mean: str | None, within_bins: bool,
-    profile: bool, simultaneous: bool, confidence: float,
+    study: Any, by: tuple[str, ...], where: str | None, method: str, shares: bool, mean: str | None,
+    within_bins: bool, profile: bool, simultaneous: bool, confidence: float,
 ) -> Answer:  # fmt: skip
     """Estimate how many records of the private table have each combination of values, from BUNDLE alone.
 
@@ -90,7 +91,7 @@ def crosstab_command(
 
 
 def _cell_lines(
-    cells: list[dict[str, Any]], names: list[str], confidence: float, expected: bool = False
+    cells: list[dict[str, Any]], names: tuple[str, ...], confidence: float, expected: bool = False
 ) -> list[str]:
     rows = [
         [*("(missing)" if cell[n] is None else str(cell[n]) for n in names), *_interval(cell)]
@@ -139,17 +140,13 @@ def compare_command(
 @click.argument("bundles", metavar="BUNDLE")
 @click.argument("attribute")
 @click.option(
-    "--shares",
-    type=numbers(float, "numbers, such as 0.25,0.5"),
-    default="0.25,0.5,0.75",
-    show_default=True,
-    help="Of the records that lie below.",
+    "--shares", type=_SHARES, default="0.25,0.5,0.75", show_default=True, help="Of the records that lie below."
 )
 @click.option("--where", default=None, help="A filter, such as: sex = F")
 @_study_options
 @json_option
 def quantiles_command(
-    study: Any, attribute: str, shares: list[float], where: str | None, confidence: float
+    study: Any, attribute: str, shares: tuple[float, ...], where: str | None, confidence: float
 ) -> Answer:
     """Estimate quantiles of ATTRIBUTE, a number or date, from BUNDLE alone. Intervals hold whole bins."""
     quantiles = [q.to_json() for q in study.quantiles(attribute, shares, where, confidence=confidence)]
@@ -166,7 +163,7 @@ def quantiles_command(
 @_study_options
 @json_option
 def regression_command(
-    study: Any, attribute: str, names: list[str], where: str | None, confidence: float
+    study: Any, attribute: str, names: tuple[str, ...], where: str | None, confidence: float
 ) -> Answer:
     """Estimate the least-squares regression of ATTRIBUTE on others in the private table, from BUNDLE alone."""
     if not names:

@@ -26,10 +26,7 @@ _SHOWN = 20
 @click.option("--also", multiple=True, help="Another bundle of the same source and key. May be repeated.")
 @click.option("--ledger", default=None, help="The ledger: its total beside --also, or levels that collude.")
 @click.option(
-    "--recipients",
-    type=NAMES,
-    default="",
-    help="Recipients of its levels who collude, with commas between them.",
+    "--recipients", type=NAMES, default="", help="Recipients of its levels who collude, with commas between them."
 )
 @html_option
 @json_option
@@ -61,7 +58,7 @@ def audit_command(
 @click.option("--sensitive", default=None, help="A sensitive column, for l and t.")
 @csv_options
 @json_option
-def anonymity_command(table: str, quasi: list[str], sensitive: str | None, **options: Any) -> Answer:
+def anonymity_command(table: str, quasi: tuple[str, ...], sensitive: str | None, **options: Any) -> Answer:
     """Measure TABLE (a file or a folder, of any size): the smallest class of rows that look alike, and l and t."""
     from pramana.holder.audit.anonymity import anonymity_of_table
     from pramana.theory import rounding
@@ -89,6 +86,8 @@ def generalize_command() -> None:
 def space(recipe: str, out: str | None) -> Answer:
     """List the nodes that RECIPE could be published at: levels, costs, and in how many records what fails. For the
     holder: it tells of the table. Write levels = { ... } in [release] to publish another node."""
+    from pramana.methods.generalize.space import space_picture
+    from pramana.pages.figures import write_figure, write_table
     from pramana.run.planning import plan
 
     nodes: Any = plan(recipe, ks=[], space=True).space
@@ -104,12 +103,7 @@ def space(recipe: str, out: str | None) -> Answer:
         f"{holding} of {len(rows)} nodes hold with at most {nodes.limit:,} {kind} suppressed; "
         f"cost is {nodes.measure}, 'fail' counts records."
     )
-    return Answer(nodes.to_json() | {"files": [] if out is None else _write(nodes, out)}, lines)
-
-
-def _write(nodes: Any, folder: str) -> list[str]:
-    from pramana.methods.generalize.space import space_picture
-    from pramana.pages.figures import write_figure, write_table
-
-    paths = [*write_table(nodes.rows(), f"{folder}/space"), *write_figure(space_picture(nodes), f"{folder}/space")]
-    return [str(path) for path in paths]
+    files: list[Path] = []
+    if out is not None:
+        files = [*write_table(rows, f"{out}/space"), *write_figure(space_picture(nodes), f"{out}/space")]
+    return Answer(nodes.to_json() | {"files": [str(path) for path in files]}, lines)

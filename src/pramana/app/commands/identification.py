@@ -98,7 +98,7 @@ def block_command(frequency: int, xi: str) -> Answer:
 @click.option("--go-on", is_flag=True, help="Exit with 0 although xi is not reached.")
 @json_option
 def identification_command(
-    counts: list[int], xi: str, rule: str, ordered: bool, forbid: tuple[tuple[int, int], ...], go_on: bool
+    counts: tuple[int, ...], xi: str, rule: str, ordered: bool, forbid: tuple[tuple[int, int], ...], go_on: bool
 ) -> Answer:
     """Choose blocks for a whole attribute, and say how far two intruders get: one who sees the count of the
     target's category, and one who sees every count."""
@@ -124,7 +124,7 @@ def identification_command(
     return Answer(content, _words(content, counts), problem=problem)
 
 
-def _words(content: dict[str, Any], counts: list[int]) -> list[str]:
+def _words(content: dict[str, Any], counts: tuple[int, ...]) -> list[str]:
 
     lines = [f"xi reached {rounding.shown_up(content['xi_reached'])} of {content['xi']:g} wanted"]
     for block, theta in zip(content["blocks"], content["thetas"], strict=True):

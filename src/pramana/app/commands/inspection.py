@@ -97,20 +97,14 @@ def hierarchy_command() -> None:
 @click.option("--show-values", is_flag=True, help="Show values that do not fit on this screen.")
 @json_option
 def build_command(
-    table: str, column: str, kind: str, out: str, widths: list[int], sizes: list[int], order: list[str],
-    levels: int | None, units: list[str], tree: str | None, **options: Any,
+    table: str, column: str, kind: str, out: str, encoding: str | None, delimiter: str | None, show_values: bool,
+    **shape: Any,
 ) -> Answer:  # fmt: skip
     """Build the hierarchy of a column of TABLE; its leaves are the values that occur, or those that you state."""
-    plan = HierarchyPlan(
-        kind,
-        widths=tuple(widths),
-        sizes=tuple(sizes),
-        order=tuple(order),
-        levels=levels,
-        units=tuple(units),
-        tree=tree,
+    plan = HierarchyPlan(kind, **shape)
+    path, built = build_hierarchy(
+        table, column, plan, out, encoding=encoding, delimiter=delimiter, show_values=show_values
     )
-    path, built = build_hierarchy(table, column, plan, out, **options)
     content = {"path": str(path), "levels": built.height, "leaves": len(built.leaves)}
     words = f"{path}: {len(built.leaves):,} values in {built.height} levels. Look at it before you publish by it."
     return Answer(content, [words])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import click
@@ -37,6 +36,9 @@ _memory = click.option("--memory", default=None, help="Stream the table through 
 
 def _decimal(text: str) -> Fraction:
     return Fraction(text if len(text) < 30 and "e" not in text.lower() else "none")
+
+
+_EPSILON = Text(_decimal, "a decimal number")
 
 
 @click.group("ledger")
@@ -99,10 +101,7 @@ def list_releases(ledger: str, dataset: str | None) -> Answer:
 @click.argument("ledger")
 @click.option("--people", required=True, help="Whom the datasets are about.")
 @click.option(
-    "--epsilon",
-    type=Text(_decimal, "a decimal number"),
-    required=True,
-    help="The most that all releases about them may add up to.",
+    "--epsilon", type=_EPSILON, required=True, help="The most that all releases about them may add up to."
 )
 @click.option("--delta", type=float, default=None, help="Limit the central epsilon at this delta instead.")
 @_who
@@ -234,17 +233,19 @@ def issue_version(ledger: str, recipient: str, retention: str, out: str, **optio
 @_dataset
 @_key
 @json_option
-def collude_recipients(ledger: str, recipients: list[str], picture: str | None, **options: Any) -> Answer:
+def collude_recipients(ledger: str, recipients: tuple[str, ...], picture: str | None, **options: Any) -> Answer:
     """What these recipients learn together, what their best member knows alone, and what independent releases
     would have leaked: mean probabilities that a record's true value is reconstructed."""
     from pramana.holder.audit.collusion import collude
+    from pramana.pages.figures import write_figure
+    from pramana.pages.results import coalition_picture
 
     if not recipients:
         raise RecipeError("--recipients must be names with commas between them", "no name")
-    coalition = collude(ledger, recipients, **options)
+    coalition = collude(ledger, list(recipients), **options)
     content = coalition.to_json()
     if picture is not None:
-        content["picture"] = [str(path) for path in _draw(coalition, picture)]
+        content["picture"] = [str(p) for p in write_figure(coalition_picture(coalition.by_size), picture)]
     lines = [
         f"together     {coalition.together:.6f}",
         f"best alone   {coalition.best_alone:.6f}   (level {coalition.best_level})",
@@ -254,13 +255,6 @@ def collude_recipients(ledger: str, recipients: list[str], picture: str | None, 
     ]
     problem = "" if coalition.useless else "The coalition learns more than its best member knows alone"
     return Answer(content, lines, problem=problem)
-
-
-def _draw(coalition: Any, stem: str) -> list[Path]:
-    from pramana.pages.figures import write_figure
-    from pramana.pages.results import coalition_picture
-
-    return list(write_figure(coalition_picture(coalition.by_size), stem))
 
 
 @levels_command.command("allow")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
@@ -14,6 +15,7 @@ from pramana.experiments.outputs import EXPERIMENTS
 from pramana.schema.kind import exact_number
 
 _NUMBER = Text(lambda text: exact_number(text.strip()), "one number, such as .3")
+_RETENTIONS = numbers(exact_number, "numbers, such as .3 or .3,.3,.3")
 _DOMAINS = numbers(int, "whole numbers of at least 1, such as 2,5,10", least=1)
 _records = click.option("--records", type=click.IntRange(min=1), required=True, help="Number of records R.")
 _coin = click.option("--coin", type=click.Choice(["attribute", "record"]), default="attribute", show_default=True)
@@ -25,7 +27,7 @@ _population = click.option(
 )
 
 
-def _named(values: list[Any]) -> dict[str, Any]:
+def _named(values: Iterable[Any]) -> dict[str, Any]:
     return {f"attribute {i + 1}": value for i, value in enumerate(values)}
 
 
@@ -70,7 +72,7 @@ def _answer(mechanism: Any, circumstances: Any) -> Answer:
 @_population
 @json_option
 def calibrate_command(
-    records: int, domains: list[int], k: Fraction | None, epsilon: Fraction | None, central: Fraction | None,
+    records: int, domains: tuple[int, ...], k: Fraction | None, epsilon: Fraction | None, central: Fraction | None,
     coin: str, delta: float, population: int | None,
 ) -> Answer:  # fmt: skip
     """Find the largest retention that reaches k, epsilon and/or a central epsilon, and say what it guarantees."""
@@ -87,7 +89,7 @@ def calibrate_command(
 @click.option(
     "--retention",
     "retentions",
-    type=numbers(exact_number, "numbers, such as .3 or .3,.3,.3"),
+    type=_RETENTIONS,
     default=None,
     help="One retention for all attributes, or one each.",
 )
@@ -97,8 +99,8 @@ def calibrate_command(
 @_population
 @json_option
 def guarantee_command(
-    records: int, domains: list[int] | None, retentions: list[Fraction] | None, matrices: tuple[str, ...],
-    coin: str, delta: float, population: int | None,
+    records: int, domains: tuple[int, ...] | None, retentions: tuple[Fraction, ...] | None,
+    matrices: tuple[str, ...], coin: str, delta: float, population: int | None,
 ) -> Answer:  # fmt: skip
     """Say what a retention or transition matrices guarantee for a table of R records."""
     from pramana.mechanisms.table import Product
@@ -109,7 +111,7 @@ def guarantee_command(
             raise RecipeError("A law must be stated as matrices or as domains with retention", "both")
         if coin == "record":
             raise RecipeError("Matrices must be used with one coin per attribute", "--coin record")
-        mechanism: Any = Product(_named([read_matrix(m) for m in matrices]))
+        mechanism: Any = Product(_named(read_matrix(m) for m in matrices))
     else:
         if not domains or not retentions:
             raise RecipeError("A law must be stated as --domains with --retention, or as --matrix", "neither")
@@ -117,7 +119,7 @@ def guarantee_command(
     return _answer(mechanism, _circumstances(records, delta, population))
 
 
-def _retention_law(sizes: list[int], retentions: list[Fraction], coin: str) -> Any:
+def _retention_law(sizes: tuple[int, ...], retentions: tuple[Fraction, ...], coin: str) -> Any:
     from pramana.mechanisms.channel import Retention
     from pramana.mechanisms.table import Product, RecordRetention
 
@@ -128,7 +130,7 @@ def _retention_law(sizes: list[int], retentions: list[Fraction], coin: str) -> A
     if len(retentions) not in (1, len(sizes)):
         raise MatrixError(f"There must be one retention, or {len(sizes)} like the domains", str(len(retentions)))
     each = retentions * len(sizes) if len(retentions) == 1 else retentions
-    return Product(_named([Retention.at(r, size) for r, size in zip(each, sizes, strict=True)]))
+    return Product(_named(Retention.at(r, size) for r, size in zip(each, sizes, strict=True)))
 
 
 @click.command("theorems")

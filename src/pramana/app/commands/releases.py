@@ -6,7 +6,7 @@ Options whose names are those of the public function's parameters are passed on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,9 +23,6 @@ from pramana.app.screen import (
     unverified_option,
 )
 from pramana.errors import OutsideDomainError, RecipeError
-
-if TYPE_CHECKING:
-    from pramana.bundle.form import Check
 
 
 @click.command("release")
@@ -112,16 +109,13 @@ def verify_command(bundle: str, key: str | None, seed: int | None, **options: An
         raise RecipeError("A release has a key or a seed", "both")
     with ProgressLine() as progress:
         result = verify(bundle, key=key, seed=seed, progress=progress, **options)
-    lines = [f"{_mark(check)}  {check.name}: {check.detail}" for check in result.checks]
+    lines = []
+    for check in result.checks:
+        passed = "ok  " if check.derived else "said"
+        lines.append(f"{passed if check.ok else 'FAIL'}  {check.name}: {check.detail}")
     lines.append(result.verdict)
     lines += [f"Note: {w}" for w in result.warnings] if result.valid else []
     return Answer(result.to_json(), lines, result.valid)
-
-
-def _mark(check: Check) -> str:
-    if not check.ok:
-        return "FAIL"
-    return "ok  " if check.derived else "said"
 
 
 @click.command("export")
