@@ -66,6 +66,9 @@ class Drawn:
     caption: str = ""
 
 
+NUMBERS = ("published", "estimate", "low", "high", "true")  # of a bar, in the order they are shown
+
+
 @dataclass(frozen=True)
 class Bar:
     """One value: its published count, the estimated true count with an interval and, privately, the truth.
@@ -81,8 +84,10 @@ class Bar:
     true: float | None = None
     drawn: bool = True
 
-
-NUMBERS = ("published", "estimate", "low", "high", "true")  # of a bar, in the order they are shown
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        values = self.published, self.estimate, self.low, self.high, self.true
+        return dict(zip(NUMBERS, values, strict=True))
 
 
 @dataclass(frozen=True)
@@ -95,12 +100,12 @@ class Bars:
     @property
     def columns(self) -> Sequence[str]:
         """What is known of some value, in the order it is shown."""
-        return [name for name in NUMBERS if any(getattr(bar, name) is not None for bar in self.bars)]
+        return [name for name in NUMBERS if any(bar.numbers[name] is not None for bar in self.bars)]
 
     @cached_property
     def scale(self) -> float:
         """The number that a full line stands for."""
-        shown = (getattr(bar, name) for bar in self.bars if bar.drawn for name in NUMBERS if name != "low")
+        shown = (bar.numbers[name] for bar in self.bars if bar.drawn for name in NUMBERS if name != "low")
         return max((number for number in shown if number is not None), default=1.0) or 1.0
 
 

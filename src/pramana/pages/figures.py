@@ -1,7 +1,7 @@
 """One style for every picture and table that Pramana writes: experiments, reports and plans.
 
 A `Picture` says what is shown; this module alone knows the plotting library, and imports it when a picture is
-written to a file (a page draws its few curves itself, in `chart`). Series differ by colour (Okabe and Ito's
+written to a file (a page draws its few curves itself, in `rendering`). Series differ by colour (Okabe and Ito's
 palette, told apart by colour-blind readers), by marker and by dashes or hatches, so that a black-and-white print
 still tells them apart.
 """

@@ -261,7 +261,7 @@ def _drawing(bar: Bar, bars: Bars) -> dict[str, str]:
     """Where the marks of a line stand, in percent of its width, so that it may be drawn at any width."""
     if not bar.drawn:
         return {}
-    known = ((name, getattr(bar, name)) for name in NUMBERS)
+    known = bar.numbers.items()
     shares = {name: min(max(0.0, number), bars.scale) for name, number in known if number is not None}
     marks = {name: f"{96 * number / bars.scale + 2:.1f}" for name, number in shares.items()}
     if "published" in shares:

@@ -112,7 +112,8 @@ class EstimatedNumber(TabularResult):
 
     def to_json(self) -> dict[str, Any]:
         """An end that nothing bounds is null."""
-        return {name: end if math.isfinite(end := getattr(self, name)) else None for name in NUMBERS}
+        ends = {"estimate": self.estimate, "low": self.low, "high": self.high}
+        return {name: end if math.isfinite(end) else None for name, end in ends.items()}
 
     def to_rows(self) -> list[dict[str, Any]]:
         return [self.to_json()]
@@ -137,8 +138,9 @@ class GroupComparison(TabularResult):
     p_value: float | None = None  # of no difference, by the normal approximation; none where there is no law
 
     def to_json(self) -> dict[str, Any]:
+        numbers = {"first": self.first, "second": self.second, "difference": self.difference}
         chance = {} if self.p_value is None else {"p_value": self.p_value}
-        return {name: getattr(self, name).to_json() for name in ("first", "second", "difference")} | chance
+        return {name: number.to_json() for name, number in numbers.items()} | chance
 
     def to_rows(self) -> list[dict[str, Any]]:
         return [{"what": name, **number} for name, number in self.to_json().items() if isinstance(number, dict)]
@@ -190,7 +192,8 @@ class EstimatedQuantile:
     kind: Kind = Kind.NUMBER
 
     def to_json(self) -> dict[str, Any]:
-        return {"share": self.share, **{name: self._written(getattr(self, name)) for name in NUMBERS}}
+        ends = {"estimate": self.estimate, "low": self.low, "high": self.high}
+        return {"share": self.share, **{name: self._written(end) for name, end in ends.items()}}
 
     def _written(self, value: float) -> float | str | None:
         if not math.isfinite(value):

@@ -148,7 +148,7 @@ class Negation(Filter):
 
 
 @dataclass(frozen=True)
-class _Joined(Filter):
+class JointFilter(Filter):
     """Several conditions, joined by `operator`."""
 
     parts: tuple[Filter, ...]
@@ -161,15 +161,15 @@ class _Joined(Filter):
         return reduce(type(self).operator, [part._truth(axes, positions) for part in self.parts])
 
 
-class AllOf(_Joined):
+class AllOf(JointFilter):
     operator = and_
 
 
-class AnyOf(_Joined):
+class AnyOf(JointFilter):
     operator = or_
 
 
-def _parts_of(condition: Filter, joint: type[_Joined]) -> tuple[Filter, ...]:
+def _parts_of(condition: Filter, joint: type[JointFilter]) -> tuple[Filter, ...]:
     """The parts of a filter that is joined the same way, so that long chains stay flat; else itself."""
     return condition.parts if isinstance(condition, joint) else (condition,)
 
@@ -329,7 +329,7 @@ class _FilterReader:
     def conjunction(self) -> Filter:
         return self.joined("and", AllOf, self.factor)
 
-    def joined(self, word: str, joint: type[_Joined], read: Callable[[], Filter]) -> Filter:
+    def joined(self, word: str, joint: type[JointFilter], read: Callable[[], Filter]) -> Filter:
         parts = [read()]
         while self.take_word(word):
             parts.append(read())
