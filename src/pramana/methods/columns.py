@@ -371,15 +371,6 @@ def levels_given(given: Mapping[str, int] | None, heights: Mapping[str, int]) ->
     return tuple(given[name] for name in heights)
 
 
-def require_hierarchy(name: str, column: ColumnSection) -> None:
-    if column.hierarchy is None:
-        raise RecipeError(
-            f"The quasi-identifying column {name!r} must have a hierarchy",
-            "none",
-            'Write hierarchy = "file.csv" (ARX format), or use algorithm = "mondrian", which needs none.',
-        )
-
-
 def _upper(hierarchy: Hierarchy, level: int, domain: Domain) -> list[tuple[NDArray[np.int64], tuple[str, ...]]]:
     """The levels above the leaves; a missing category keeps a label of its own until the top."""
     codes, _ = hierarchy.level_map(level)

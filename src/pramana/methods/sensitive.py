@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,12 +11,10 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from pramana.bundle.form import Form
-from pramana.counting.value_counts import JointValues, Risks, UnitCounts
-from pramana.errors import RecipeError, SchemaError
+from pramana.counting.value_counts import Risks, UnitCounts
+from pramana.errors import SchemaError
 from pramana.io.codes import domain_from_data, encode, has_missing
 from pramana.methods.cell_table import CLASS_NUMBER
-from pramana.methods.columns import ClassifiedColumn, hierarchy_of
-from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.randomness.samplers import Codes
 from pramana.rows.owners import Owners
 from pramana.rows.protocol import Columns, Rows, chunks_of
@@ -98,54 +95,12 @@ def sensitive_in(name: str, rows: Rows) -> Sensitive:
     return Sensitive(name, domain_from_data(column).labels, has_missing(column))
 
 
-def sensitive_along_tree(name: str, column: ClassifiedColumn, folder: Path, rows: Rows) -> Sensitive:
-    """With the values of its hierarchy, along which t is measured."""
-    hierarchy = hierarchy_of(name, column, folder)
-    if hierarchy is None:
-        raise RecipeError(
-            f"The hierarchical distance must have a hierarchy for the sensitive column {name!r}",
-            "none",
-            'Write hierarchy = "file.csv", or t_distance = "equal".',
-        )
-    if has_missing(rows.values([name])[name]):
-        raise RecipeError(f"The sensitive column {name!r} must have no missing values", "some")
-    parents = []
-    for level in range(1, hierarchy.height):
-        below, above = hierarchy.level_map(level - 1)[0], hierarchy.level_map(level)[0]
-        step = np.zeros(int(below.max()) + 1, np.int64)
-        step[below] = above
-        parents.append(step)
-    return Sensitive(name, hierarchy.leaves, False, tuple(parents))
-
-
-def sensitive_in_order(name: str, rows: Rows) -> Sensitive:
-    """With its values in their order, along which t is measured: numbers, dates, or categories that have one."""
-    values = rows.values([name])[name]
-    if has_missing(values):
-        raise RecipeError(
-            f"The sensitive column {name!r} must have no missing values",
-            "some",
-            "They have no place in an order.",
-        )
-    domain = domain_from_data(values)
-    if not domain.kind.has_order:
-        raise RecipeError(
-            f"The ordered distance must have values with an order in the sensitive column {name!r}",
-            "names",
-            'Code them as numbers, or write t_distance = "equal".',
-        )
-    return Sensitive(name, domain.labels, False)
-
-
 def derive_codes(rows: Rows, sensitive: Sequence[Sensitive]) -> None:
     for s in sensitive:
         rows.derive(s.coded, (s.name,), s.codes_of)
 
 
 # Classes of people, or households, that have several rows: what they are counted by, and what they come to.
-
-
-NO_COLUMN = Sensitive("", ("",), False)  # where only people are counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,37 +110,6 @@ class UnitLines:
     line_of_row: NDArray[np.int64]
     first_rows: NDArray[np.int64]
     most: int  # lines of a unit, at most
-
-
-def joint_values(rows: Rows, design: GeneralizeDesign, looked: Sequence[Sensitive]) -> list[JointValues]:
-    """The pairs of a unit and a sensitive value, as columns beside the rows; none where rows are people."""
-    owners = rows.owners
-    if owners is None:
-        return []
-    whole, joints = rows.whole(), []
-    units = owners.numbers_of(owners.largest)
-    codes = whole.codes({s.coded: s.size for s in looked}) if looked else {}
-    for place, s in enumerate(looked or [NO_COLUMN]):
-        own = codes[s.coded] if looked else np.zeros(len(units), np.uint8)
-        joint, number = JointValues.of(units, own, s.size)
-        if looked and not joint.single and any(model.by_shares for model in design.sensitive_models):
-            raise RecipeError(
-                f"For t, d, b, or l by entropy or recursive, a {owners.largest} must have one value of {s.name!r}",
-                "several for some",
-                'l with l_kind = "distinct" takes them as they are.',
-            )
-        whole.attach(_joint_name(place), number)
-        joints.append(joint)
-    return joints
-
-
-def joint_columns(joints: Sequence[JointValues]) -> dict[str, int]:
-    """Their columns, and how many codes each has."""
-    return {_joint_name(place): len(joint) for place, joint in enumerate(joints)}
-
-
-def _joint_name(place: int) -> str:
-    return f"\0unit {place}"
 
 
 def lines_of_units(rows: Rows, codes: Mapping[str, Codes]) -> UnitLines:

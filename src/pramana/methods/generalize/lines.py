@@ -26,13 +26,15 @@ from pramana.io.source import Source
 from pramana.methods.cell_table import MARK, derive_marks
 from pramana.methods.columns import Quasi
 from pramana.methods.generalize.models import Tree
-from pramana.methods.sensitive import NO_COLUMN, Sensitive, joint_columns
+from pramana.methods.sensitive import Sensitive
 from pramana.randomness.samplers import Codes
 from pramana.rows.protocol import Rows
 
 if TYPE_CHECKING:
     from pramana.methods.generalize.recoding import Generalised
+    from pramana.methods.generalize.setting import GeneralizeDesign
 
+NO_COLUMN = Sensitive("", ("",), False)  # where only people are counted
 _ROWS = 1 << 18  # of a population that are looked at together
 
 
@@ -211,3 +213,37 @@ def beside_people(
     joined, into = both.rolled_with_index(base.levels)
     ordered, rank = joined.by_keys()
     return replace(ordered, pairs=base.pairs), rank[into[: len(base)]][index].astype(np.uint32)
+
+
+# Pairs of a unit and a sensitive value, where people or households have several rows.
+
+
+def joint_values(rows: Rows, design: GeneralizeDesign, looked: Sequence[Sensitive]) -> list[JointValues]:
+    """The pairs of a unit and a sensitive value, as columns beside the rows; none where rows are people."""
+    owners = rows.owners
+    if owners is None:
+        return []
+    whole, joints = rows.whole(), []
+    units = owners.numbers_of(owners.largest)
+    codes = whole.codes({s.coded: s.size for s in looked}) if looked else {}
+    for position, s in enumerate(looked or [NO_COLUMN]):
+        own = codes[s.coded] if looked else np.zeros(len(units), np.uint8)
+        joint, number = JointValues.of(units, own, s.size)
+        if looked and not joint.single and any(model.by_shares for model in design.sensitive_models):
+            raise RecipeError(
+                f"For t, d, b, or l by entropy or recursive, a {owners.largest} must have one value of {s.name!r}",
+                f"several for one {owners.largest} or more",
+                'l with l_kind = "distinct" takes them as they are.',
+            )
+        whole.attach(_joint_name(position), number)
+        joints.append(joint)
+    return joints
+
+
+def joint_columns(joints: Sequence[JointValues]) -> dict[str, int]:
+    """Their columns, and how many codes each has."""
+    return {_joint_name(position): len(joint) for position, joint in enumerate(joints)}
+
+
+def _joint_name(position: int) -> str:
+    return f"\0unit {position}"

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+
 from pramana.bundle.bundle import Bundle
 from pramana.bundle.certificate import Certificate
 from pramana.errors import RecipeError, UnreachableError
 from pramana.files.locations import named_in
+from pramana.io.codes import domain_from_data, has_missing
 from pramana.methods.cells import CLASS
-from pramana.methods.columns import Quasi, levels_given, quasi_of, reading_of, require_hierarchy, unchanged
+from pramana.methods.columns import Quasi, hierarchy_of, levels_given, quasi_of, reading_of, unchanged
 from pramana.methods.generalize.explanation import PDF, changes_of, offers_pdf
 from pramana.methods.generalize.lines import PopulationLines, read_population
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
@@ -35,13 +38,7 @@ from pramana.methods.protocol import (
     without_a_column,
 )
 from pramana.methods.recipe import Recipe
-from pramana.methods.sensitive import (
-    Sensitive,
-    sensitive_along_tree,
-    sensitive_in,
-    sensitive_in_order,
-    units_in_classes,
-)
+from pramana.methods.sensitive import Sensitive, sensitive_in, units_in_classes
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Attribute, Role
 
@@ -74,7 +71,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
                 readings.append(ColumnReading.of(known[name].attribute))
                 continue
             if is_quasi and recipe.release.algorithm == "incognito":
-                require_hierarchy(name, column)
+                _require_hierarchy(name, column)
             readings.append(reading_of(name, column, recipe.folder, is_quasi))
         if recipe.release.subset is not None:
             readings.append(ColumnReading(recipe.release.subset))
@@ -192,8 +189,8 @@ def _sensitive(recipe: GeneralizeRecipe, rows: Rows, design: GeneralizeDesign) -
     if design.t is None or design.t_distance == "equal":
         return tuple(sensitive_in(name, rows) for name in columns)
     if design.t_distance == "ordered":
-        return tuple(sensitive_in_order(name, rows) for name in columns)
-    return tuple(sensitive_along_tree(name, column, recipe.folder, rows) for name, column in columns.items())
+        return tuple(_sensitive_in_order(name, rows) for name in columns)
+    return tuple(_sensitive_along_tree(name, column, recipe.folder, rows) for name, column in columns.items())
 
 
 def _saved(recipe: GeneralizeRecipe) -> GeneralizePlan | None:
@@ -227,6 +224,54 @@ def _levels_of(saved: GeneralizePlan, quasi: Sequence[Quasi]) -> tuple[int, ...]
     if sorted(by_name) != sorted(q.name for q in quasi):
         raise RecipeError("The solution must be of the same quasi-identifying columns", "others")
     return tuple(by_name[q.name] for q in quasi)
+
+
+def _sensitive_along_tree(name: str, column: GeneralizedColumn, folder: Path, rows: Rows) -> Sensitive:
+    """With the values of its hierarchy, along which t is measured."""
+    hierarchy = hierarchy_of(name, column, folder)
+    if hierarchy is None:
+        raise RecipeError(
+            f"The hierarchical distance must have a hierarchy for the sensitive column {name!r}",
+            "none",
+            'Write hierarchy = "file.csv", or t_distance = "equal".',
+        )
+    if has_missing(rows.values([name])[name]):
+        raise RecipeError(f"The sensitive column {name!r} must have no missing values", "some")
+    parents = []
+    for level in range(1, hierarchy.height):
+        below, above = hierarchy.level_map(level - 1)[0], hierarchy.level_map(level)[0]
+        step = np.zeros(int(below.max()) + 1, np.int64)
+        step[below] = above
+        parents.append(step)
+    return Sensitive(name, hierarchy.leaves, False, tuple(parents))
+
+
+def _sensitive_in_order(name: str, rows: Rows) -> Sensitive:
+    """With its values in their order, along which t is measured: numbers, dates, or categories that have one."""
+    values = rows.values([name])[name]
+    if has_missing(values):
+        raise RecipeError(
+            f"The sensitive column {name!r} must have no missing values",
+            "some",
+            "They have no place in an order.",
+        )
+    domain = domain_from_data(values)
+    if not domain.kind.has_order:
+        raise RecipeError(
+            f"The ordered distance must have values with an order in the sensitive column {name!r}",
+            "names",
+            'Code them as numbers, or write t_distance = "equal".',
+        )
+    return Sensitive(name, domain.labels, False)
+
+
+def _require_hierarchy(name: str, column: GeneralizedColumn) -> None:
+    if column.hierarchy is None:
+        raise RecipeError(
+            f"The quasi-identifying column {name!r} must have a hierarchy",
+            "none",
+            'Write hierarchy = "file.csv" (ARX format), or use algorithm = "mondrian", which needs none.',
+        )
 
 
 METHODS = {GeneralizeMethod.name: GeneralizeMethod()}

@@ -14,13 +14,19 @@ from pramana.errors import RecipeError, UnreachableError
 from pramana.methods.cell_table import CLASS_NUMBER, MARK
 from pramana.methods.columns import Quasi
 from pramana.methods.generalize.conditions import InUnits
-from pramana.methods.generalize.lines import OccurringLines, PopulationLines, counted_lines, occurring_lines
+from pramana.methods.generalize.lines import (
+    OccurringLines,
+    PopulationLines,
+    counted_lines,
+    joint_values,
+    occurring_lines,
+)
 from pramana.methods.generalize.measures import SEPARABLE, measure_of
 from pramana.methods.generalize.partition import COPIES, by_combinations, by_rows, by_unit_lines, condition_in
 from pramana.methods.generalize.recoding import Generalised, at_levels, full_domain, full_domain_with_cells
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.generalize.space import TABLE_BYTES, SolutionSpace, space_of
-from pramana.methods.sensitive import Sensitive, derive_codes, joint_values, sensitive_in
+from pramana.methods.sensitive import Sensitive, derive_codes, sensitive_in
 from pramana.randomness.samplers import Codes
 from pramana.rows.protocol import Columns, Rows
 
