@@ -127,11 +127,6 @@ _APART = 1.5  # how far above everything else a code of nines must stand, relati
 _COMMON = 3.0  # or how much commoner than its neighbours
 
 
-def is_missing_word(text: str) -> bool:
-    """Whether a text says in words that there is no value."""
-    return "_".join(text.strip().lower().split()) in _MISSING
-
-
 def missing_numbers(values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which of the distinct numbers look like codes: negative ones among positive, nines far above the rest."""
     suspected = np.zeros(len(values), np.bool_)
@@ -242,7 +237,7 @@ def _missing_words(texts: pa.Array, counts: NDArray[np.int64]) -> NDArray[np.boo
         short = flags_of(pc.less_equal(pc.utf8_length(texts), _LONGEST_WORD))
         used = short & ~flags_of(pc.match_substring_regex(texts, r"^[+-]?[0-9]"))
         looked_at, texts = looked_at[used], texts.filter(pa.array(used))
-    words[looked_at] = [is_missing_word(text) for text in texts.to_pylist()]
+    words[looked_at] = ["_".join(text.lower().split()) in _MISSING for text in texts.to_pylist()]
     return words
 
 
@@ -253,14 +248,10 @@ def _all_match(texts: pa.Array, pattern: str) -> bool:
     return True
 
 
-def _any_match(texts: pa.Array, pattern: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
-
-
 def _has_leading_zero(texts: pa.Array) -> bool:
     """Looked for closely only where some text begins with a zero or a sign, which is quick to tell."""
     likely = any(pc.any(pc.starts_with(texts, sign)).as_py() for sign in ("0", "-", "+"))
-    return likely and _any_match(texts, _LEADING_ZERO)
+    return likely and bool(pc.any(pc.match_substring_regex(texts, _LEADING_ZERO)).as_py())
 
 
 def _spread(known: NDArray[np.float64], words: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -295,7 +286,7 @@ def _as_comma_number(said: pa.Array, words: NDArray[np.bool_]) -> WrittenForm | 
     plain = pc.replace_substring(said, thousands, "")
     if not grouped:
         plain = pc.replace_substring(plain, ",", ".")
-        if not _any_match(said, r"\."):
+        if not pc.any(pc.match_substring(said, ".")).as_py():
             thousands = ""
     if _has_leading_zero(said):
         return None

@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.counting.classes import CombinationCounter, class_numbers
 from pramana.counting.value_counts import ValueCounts
 from pramana.errors import InputError
-from pramana.holder.audit.linkage import AttackedLaw, LinkedTable, distinct_rows
+from pramana.holder.audit.linkage import AttackedLaw, LinkedTable
 from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, at_most, clopper_pearson
 from pramana.holder.inspect import check_named, source_for
 from pramana.io.codes import Numbering
@@ -92,18 +91,6 @@ def k_of_table(data: Any, columns: Sequence[str]) -> int:
 
 _PEOPLE = 2000
 Numbers = NDArray[np.int64]
-
-
-def looks_of(table: pa.Table, columns: Sequence[str]) -> Numbers:
-    """The number of every row's look in some columns, by what is written there and by nothing else."""
-    codes = []
-    for name in columns:
-        cells = table.column(name).combine_chunks()
-        if pa.types.is_nested(cells.type):
-            cells = pa.array([repr(cell) for cell in cells.to_pylist()])
-        encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode(null_encoding="encode")
-        codes.append(np.asarray(encoded.indices.fill_null(len(encoded.dictionary)), np.int64))
-    return distinct_rows(codes)[0]
 
 
 def smallest_class(look: Numbers, k: float) -> Attack:

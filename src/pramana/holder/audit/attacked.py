@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.holder.audit.anonymity import by_source_row, looks_of
-from pramana.holder.audit.linkage import LinkedTable, taken
+from pramana.holder.audit.anonymity import by_source_row
+from pramana.holder.audit.linkage import LinkedTable, distinct_rows, taken
 from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, clopper_pearson
 from pramana.mechanisms.table import CoinGroups, Exchange, Product, RecordRetention
 from pramana.randomness.samplers import Codes
@@ -112,16 +112,19 @@ def _by_look(traced: Retraced) -> tuple[Numbers, Numbers, Agreement]:
         n for n in published.column_names if n in quasi or n not in {a.name for a in traced.plan.attributes}
     ]
     columns = columns or published.column_names  # without classes a row looks like all of itself
-    both = {n: pa.concat_arrays([_plain(t.column(n)) for t in (published, traced.table)]) for n in columns}
-    looks = looks_of(pa.table(both), columns)
+    looks = distinct_rows(codes_by_text((published, traced.table), name) for name in columns)[0]
     shown, own = looks[: published.num_rows], looks[published.num_rows :]
     of_row = by_source_row(own, traced.order, int(traced.order.max(initial=0)) + 1)
     return shown, own, lambda rows: (of_row[rows] == shown).astype(np.float64)
 
 
-def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """A column by its texts: a CSV has no types of its own, and dictionaries differ from file to file."""
-    return pa.array([str(cell) for cell in column.to_pylist()], pa.string())
+def codes_by_text(tables: Sequence[pa.Table], name: str) -> Any:
+    """A column of several tables, one after another, in codes of what is written.
+
+    A CSV has no types of its own, and dictionaries differ from file to file.
+    """
+    texts = [str(cell) for table in tables for cell in table.column(name).to_pylist()]
+    return np.asarray(pa.array(texts, pa.string()).dictionary_encode().indices)
 
 
 # ---------------------------------------------------------------- the order of rows

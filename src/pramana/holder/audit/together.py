@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.holder.audit.anonymity import attribute_inference, by_source_row, crossed_classes
-from pramana.holder.audit.attacked import UNTRACED, Attacked, order_attack
+from pramana.holder.audit.attacked import UNTRACED, Attacked, codes_by_text, order_attack
 from pramana.holder.audit.collusion import Version, collusion
 from pramana.holder.audit.epsilon import guesses_of, leaning_of_pairs, least_epsilon
 from pramana.holder.audit.linkage import LinkedTable
@@ -235,9 +235,8 @@ def _comparable(one: Attacked, other: Attacked) -> tuple[dict[str, Codes], dict[
     codes: tuple[dict[str, Codes], dict[str, Codes]] = ({}, {})
     for name in tables[0].column_names:
         if name in tables[1].column_names:
-            texts = [[str(cell) for cell in table.column(name).to_pylist()] for table in tables]
-            joint = np.asarray(pa.array(texts[0] + texts[1]).dictionary_encode().indices)
-            codes[0][name], codes[1][name] = joint[: len(texts[0])], joint[len(texts[0]) :]
+            joint = codes_by_text(tables, name)
+            codes[0][name], codes[1][name] = np.split(joint, [tables[0].num_rows])
     return codes
 
 
