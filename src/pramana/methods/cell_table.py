@@ -146,7 +146,10 @@ class ShownColumn:
 
     def check(self, cell: object) -> None:
         if not cell_admitted(cell, self.kind, self.place, self.labels) or not self._in_one_group(cell):
-            raise BundleError(f"Every cell of {self.name!r} must be of its domain and of its kind", "another")
+            raise BundleError(
+                f"Every cell of {self.name!r} must be of its domain and of its kind",
+                f"a cell that is no {self.kind} of it",
+            )
 
     def _in_one_group(self, cell: object) -> bool:
         """What a set or distribution is of was one value at the level that is shown."""
@@ -226,7 +229,7 @@ class ShownCells:
             return
         dictionary = column.dictionary.to_pylist()
         if self.dictionaries.setdefault(name, dictionary) != dictionary:
-            raise BundleError(f"The column {name!r} must have one dictionary", "several")
+            raise BundleError(f"The column {name!r} must have one dictionary", "two that differ")
 
     @property
     def records(self) -> int:
@@ -249,7 +252,10 @@ class ShownCells:
         """As `CellTable` has it, once all pieces were taken."""
         for name, dictionary in self.dictionaries.items():  # what no row shows, and an order, could tell of others
             if dictionary != sorted(json.loads(cell) for cell in self.cells[name]):
-                raise BundleError(f"The dictionary of {name!r} must be the labels that occur, in order", "another")
+                raise BundleError(
+                    f"The dictionary of {name!r} must be the labels that occur, in order",
+                    f"{len(dictionary)} labels that are not these",
+                )
         for name, known in self.cells.items():
             text = f"[{', '.join(known)}]"
             self.digest.update({f"{name} cells": np.frombuffer(text.encode(), np.uint8)})
@@ -335,7 +341,9 @@ def marked(column: Column, name: str) -> NDArray[np.bool_]:
     chunks = chunks_of(column)
     domain = domain_from_data(chunks)
     if domain.missing or not all(label.strip().lower() in _MARKS for label in domain.labels):
-        raise SourceError(f"The column {name!r} must mark who is present by 1 and 0", "other values")
+        raise SourceError(
+            f"The column {name!r} must mark who is present by 1 and 0", f"{domain.size} different values"
+        )
     meaning = np.array([_MARKS[label.strip().lower()] for label in domain.labels])
     return np.asarray(meaning[encode(chunks, domain, name)])
 

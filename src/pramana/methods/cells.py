@@ -386,7 +386,9 @@ def cells_named(cells: Sequence[Any], leaves: Sequence[str], members: Mapping[st
                 weights.append(weight)
             first.append(len(values))
     except (KeyError, TypeError, ValueError):
-        raise BundleError("The cells of a bundle must name leaves of their attribute", "other values") from None
+        raise BundleError(
+            "The cells of a bundle must name leaves of their attribute", "a value that is none of them"
+        ) from None
     order = np.array(first, np.int64)
     return Cells(len(leaves), order, np.array(values, np.int64), np.array(weights, np.int64))
 

@@ -270,4 +270,7 @@ def check_dictionaries(bundle: Bundle, coded: Sequence[Attribute]) -> None:
         for a in coded:
             column = batch.column(a.name)
             if not pa.types.is_dictionary(column.type) or column.dictionary.to_pylist() != list(a.coded.labels):
-                raise BundleError(f"The column {a.name!r} must have its public domain as dictionary", "another")
+                raise BundleError(
+                    f"The column {a.name!r} must have its public domain as dictionary",
+                    f"a column of {column.type}",
+                )

@@ -57,7 +57,9 @@ def read_companion(path: Path, quasi: Sequence[Quasi], escaped: bool) -> list[Ce
     except (KeyError, ValueError, TypeError, OSError, pa.ArrowException):
         same = False
     if not same or len({len(c) for c in cells}) != 1:
-        raise BundleError(f"{path.name} must tell the cells of every class, one way", "something else")
+        raise BundleError(
+            f"{path.name} must tell the cells of every class as they are written", "lines that are not"
+        )
     return cells
 
 
@@ -73,7 +75,10 @@ def check_companion(
         column.check_cells(told)
     classes = len(cells[0])
     if {int(json.loads(number)) for number in shown.cells.get(CLASS, {})} != set(range(classes)):
-        raise BundleError(f"The classes of the rows must be those of {COMPANION}", "others")
+        raise BundleError(
+            f"The rows must be in the {classes} classes of {COMPANION}",
+            f"{len(shown.cells.get(CLASS, {}))} classes",
+        )
     order = np.array([int(json.loads(number)) for number in shown.cells[CLASS]], np.int64)
     return {q.name: look_of(told.select(order)) for q, told in zip(quasi, cells, strict=True)}
 
@@ -138,14 +143,18 @@ class PublishedCells:
             forms = [read_section(QuasiForm, q, "The columns of a certificate", BundleError) for q in stated]
             quasi = restored_quasi(forms, certificate.attributes)
         except (SchemaError, ValueError, IndexError):
-            raise BundleError("The certificate must state its generalisation", "something else") from None
+            raise BundleError(
+                "The certificate must state its generalisation", "levels that do not fit its columns"
+            ) from None
         names = [q.name for q in quasi]
         table = pa.Table.from_batches(opened.batches())
         read = _by_class if CLASS in table.column_names else _by_row
         try:
             cells, class_of = read(opened, table, quasi)
         except (KeyError, ValueError, IndexError, pa.ArrowException):
-            raise BundleError("The cells of a bundle must fit its certificate", "others") from None
+            raise BundleError(
+                "The cells of a bundle must fit its certificate", "cells that cannot be read by it"
+            ) from None
         others = table.drop_columns([n for n in (CLASS, *names) if n in table.column_names])
         return cls(tuple(names), tuple(q.leaf_labels for q in quasi), tuple(cells), class_of, others)
 
@@ -198,7 +207,9 @@ def _by_class(opened: Bundle, table: pa.Table, quasi: Sequence[Quasi]) -> tuple[
     cells = read_companion(opened.path / COMPANION, quasi, opened.certificate.escaped)
     class_of = pc.cast(_plain(table.column(CLASS)), pa.int64()).to_numpy()
     if class_of.min(initial=0) < 0 or class_of.max(initial=0) >= len(cells[0]):
-        raise BundleError("The classes of a bundle must be those of its companion", "others")
+        raise BundleError(
+            "The classes of a bundle must be those of its companion", f"class {int(class_of.max(initial=0))}"
+        )
     return cells, class_of
 
 

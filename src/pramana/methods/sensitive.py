@@ -86,7 +86,10 @@ def _check_tree(parents: Sequence[Sequence[int]], leaves: int) -> None:
     below = leaves
     for level in parents:
         if len(level) != below or set(level) != set(range(max(level, default=-1) + 1)):
-            raise SchemaError("The tree of a sensitive column must give every value one parent", "another")
+            raise SchemaError(
+                "The tree of a sensitive column must give every value one parent",
+                f"a level of {len(level)} parents for {below} values",
+            )
         below = len(set(level))
 
 
