@@ -19,7 +19,7 @@ from pramana.counting.value_counts import ValueCounts
 from pramana.methods.generalize.conditions import KAnonymous
 from pramana.methods.generalize.lattice import search
 from pramana.methods.generalize.measures import measure_of
-from pramana.methods.generalize.partition import partition
+from pramana.methods.generalize.recoding import partition
 
 K = 10
 ROWS = 200_000

@@ -32,8 +32,7 @@ from pramana.methods.generalize.conditions import All, Close, Condition, Entropy
 from pramana.methods.generalize.lattice import search
 from pramana.methods.generalize.lines import grouped_for
 from pramana.methods.generalize.measures import measure_of
-from pramana.methods.generalize.partition import partition
-from pramana.methods.generalize.recoding import local_recoding
+from pramana.methods.generalize.recoding import local_recoding, partition
 from pramana.recipient.rules import association_rules
 from pramana.schema.hierarchy import Hierarchy
 

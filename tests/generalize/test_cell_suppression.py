@@ -19,8 +19,7 @@ from pramana.methods.generalize.conditions import (
     KAnonymous,
     On,
 )
-from pramana.methods.generalize.suppression import suppress_cells
-from pramana.methods.generalize.suppression_search import Problem, Suppression, bounded, least_cost
+from pramana.methods.generalize.suppression import Problem, Suppression, bounded, least_cost, suppress_cells
 
 
 def partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:

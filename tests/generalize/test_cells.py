@@ -27,7 +27,7 @@ from pramana.methods.cells import (
     reconstructed,
     set_cells,
 )
-from pramana.methods.generalize.partition import partition
+from pramana.methods.generalize.recoding import partition
 from pramana.randomness.key import Key
 from pramana.schema.hierarchy import hierarchy_of_tree
 

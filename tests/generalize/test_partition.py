@@ -13,8 +13,7 @@ from pramana.counting.classes import Ladder
 from pramana.errors import RecipeError, SchemaError, UnreachableError
 from pramana.methods.cells import kl_cost, pdf_cells
 from pramana.methods.generalize.conditions import DistinctDiverse
-from pramana.methods.generalize.partition import CUTS, partition
-from pramana.methods.generalize.recoding import Generalised
+from pramana.methods.generalize.recoding import CUTS, Generalised, partition
 
 from .tables import random_table
 

@@ -18,8 +18,7 @@ from pramana.methods.generalize.conditions import KAnonymous
 from pramana.methods.generalize.lines import OccurringLines, grouped_for
 from pramana.methods.generalize.measured import InClasses, measure
 from pramana.methods.generalize.measures import MEASURES
-from pramana.methods.generalize.partition import partition
-from pramana.methods.generalize.recoding import Generalised, full_domain
+from pramana.methods.generalize.recoding import Generalised, full_domain, partition
 from pramana.methods.generalize.search import solve_lines
 from pramana.methods.generalize.setting import CellKind, GeneralizeDesign, GeneralizeSetting, Measure, design_in
 from pramana.methods.sensitive import Sensitive

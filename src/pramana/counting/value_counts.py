@@ -82,7 +82,7 @@ class ValueCounts:
 
     # ------------------------------------------------------------------ by class
 
-    @property
+    @cached_property
     def distinct(self) -> Floats:
         return self.sums()
 
@@ -155,26 +155,26 @@ class ValueCounts:
         parts = own * whole * (2 * turn - value - stop) - size * (2 * area[turn] - area[value] - area[stop])
         here = np.append(True, classes[1:] != classes[:-1])[: len(classes)]
         parts[here] += (size * area[value])[here]  # before its first value a class has nothing
-        found = np.bincount(classes, weights=parts, minlength=len(self.sizes))
+        areas = np.bincount(classes, weights=parts, minlength=len(self.sizes))
         steps = max(self.values - 1, 1)
         exact = whole * float(self.counted.max(initial=1.0)) * steps < _EXACT
-        distances = found / (self.counted * (float(whole) * steps))
+        distances = areas / (self.counted * (float(whole) * steps))
         return np.asarray(distances if exact else distances * (1 + _ROOM))
 
     def ratios(self, totals: Ints) -> Floats:
         """The largest |log2| of a class's share of a value over that of `totals`; infinite where it lacks one."""
         share = self.count / self.counted[self.class_of]
         whole = totals[self.value] / float(totals.sum())
-        found = np.zeros(len(self.sizes))
+        largest = np.zeros(len(self.sizes))
         with np.errstate(divide="ignore"):
-            np.maximum.at(found, self.class_of, np.abs(np.log2(share) - np.log2(whole)))
-        return np.where(self.sums() < int((totals > 0).sum()), np.inf, found)
+            np.maximum.at(largest, self.class_of, np.abs(np.log2(share) - np.log2(whole)))
+        return np.where(self.sums() < int((totals > 0).sum()), np.inf, largest)
 
     def gains(self, totals: Ints) -> Floats:
         """The largest gain of a value on its share of `totals`, relative to that; 0 where none gains."""
-        found = np.zeros(len(self.sizes))
-        np.maximum.at(found, self.class_of, self._gains(totals))
-        return found
+        largest = np.zeros(len(self.sizes))
+        np.maximum.at(largest, self.class_of, self._gains(totals))
+        return largest
 
     def gains_within_entropy(self, totals: Ints) -> NDArray[np.bool_]:
         """Whether no value gains more than -ln of its share of `totals` times it."""
@@ -335,22 +335,18 @@ class UnitCounts(ValueCounts):
         return UnitCounts.of_units(units[:, 0], units[:, 1], units[:, 2], len(self.sizes), self.values)
 
     @cached_property
-    def _distinct(self) -> Floats:
-        distinct = self.sums()
-        lines = np.bincount(self.units[:, 0], minlength=len(self.sizes))
-        for number in np.flatnonzero(lines > self.sizes).tolist():
-            here = self.units[self.units[:, 0] == number]
-            distinct[number] = 1 + _fewest_others(here[:, 1].tolist(), here[:, 2].tolist())
-        return distinct
-
-    @property
     def distinct(self) -> Floats:
         """One more than the values that are left among those who lack a value, whichever it is.
 
         Where each unit has one value these are the values of the class. Where units have several, a value that all
         of them have can be inferred however many others there are: then it is 1.
         """
-        return self._distinct
+        distinct = self.sums()
+        lines = np.bincount(self.units[:, 0], minlength=len(self.sizes))
+        for number in np.flatnonzero(lines > self.sizes).tolist():
+            here = self.units[self.units[:, 0] == number]
+            distinct[number] = 1 + _fewest_others(here[:, 1].tolist(), here[:, 2].tolist())
+        return distinct
 
 
 def _fewest_others(owners: list[int], values: list[int]) -> int:

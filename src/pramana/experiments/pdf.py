@@ -35,8 +35,7 @@ from pramana.experiments.outputs import Outputs
 from pramana.methods.cells import kl_cost
 from pramana.methods.generalize.conditions import KAnonymous
 from pramana.methods.generalize.lines import grouped_for
-from pramana.methods.generalize.partition import partition
-from pramana.methods.generalize.recoding import Generalised, full_domain
+from pramana.methods.generalize.recoding import Generalised, full_domain, partition
 from pramana.methods.presence.algorithms import PresenceDesign
 from pramana.methods.presence.search import Pair, PresentClasses, presented, spalm
 from pramana.methods.presence.shaping import Presence

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pramana.bundle.form import Form
 from pramana.counting.classes import Classes, SeenCounts
 from pramana.counting.value_counts import JointValues, UnitCounts, ValueCounts
-from pramana.errors import RecipeError
+from pramana.errors import RecipeError, UnreachableError
 from pramana.methods.presence.shaping import Presence
 from pramana.schema.typed import Flag
 from pramana.theory import disclosure
@@ -382,6 +382,14 @@ def least_rows(condition: Condition) -> int:
         return condition.l
     anchor = condition.anchor
     return 1 if anchor is None or anchor is condition else least_rows(anchor)
+
+
+def whole_table_fails() -> UnreachableError:
+    return UnreachableError(
+        "The whole table as one class must satisfy the conditions",
+        "a table that does not",
+        "Lower k, l or c, or raise t.",
+    )
 
 
 def sizes_in(counts: SeenCounts) -> NDArray[np.uint32] | Floats:

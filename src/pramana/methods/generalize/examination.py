@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -24,29 +25,23 @@ from pramana.methods.protocol import Examination
 from pramana.methods.published_cells import check_companion
 from pramana.methods.sensitive import Sensitive
 from pramana.methods.usefulness import worth_of_cells
-from pramana.schema.domain import Attribute, Domain
+from pramana.schema.domain import Domain
+
+if TYPE_CHECKING:
+    from pramana.methods.generalize.plan import GeneralizePlan
 
 _NEEDS_PEOPLE = "stated, not checked: it needs the population (--source and --key)"
 _SEARCHED = "stated, not checked: only the search itself can tell"
 
 
-def examine_classes(
-    bundle: Bundle,
-    attributes: Sequence[Attribute],
-    quasi: Sequence[Quasi],
-    sensitive: Sequence[Sensitive],
-    design: GeneralizeDesign,
-    stated: Measured,
-    levels: Sequence[int] | None,
-    left_out: int,
-    tables: Sequence[Sequence[str]],
-) -> Examination:
+def examine_classes(bundle: Bundle, plan: GeneralizePlan) -> Examination:
     """k, l, t, risks and inferences counted again from the published file, and its content compared."""
-    columns = shown_columns(quasi, design, levels)
+    quasi, design, stated = plan.quasi, plan.design, plan.measured
+    columns = shown_columns(quasi, design, plan.levels)
     shown = ShownCells(columns, bundle.certificate.output)
-    pairs = {s.name: _ClassValues(s) for s in sensitive}
+    pairs = {s.name: _ClassValues(s) for s in plan.sensitive}
     try:
-        bundle.check_columns(published_types(attributes, design.cells, stated.by_class))
+        bundle.check_columns(published_types(plan.attributes, design.cells, stated.by_class))
         for piece in bundle.batches():
             class_of = shown.take(piece)
             for name, counting in pairs.items():
@@ -60,7 +55,7 @@ def examine_classes(
         return Examination((Check("data", False, "the columns are not those of a generalised table"),))
     same = bundle.has_content(content)
     k, records = int(sizes.min()), int(sizes.sum())
-    published = PublishedClasses(sizes, counts, {s.name: s.parents for s in sensitive}, looks=looks)
+    published = PublishedClasses(sizes, counts, {s.name: s.parents for s in plan.sensitive}, looks=looks)
     checks = [
         Check("content", same, "as certified" if same else "other content"),
         Check("records", records == stated.records, f"{records} found"),
@@ -71,7 +66,7 @@ def examine_classes(
         *([] if stated.counted_unit else _models(published, design, stated)),
         *_cells_counted(shown, quasi, stated),
     ]
-    usefulness = worth_of_cells(looks, sizes, left_out, tables, exact=design.exact_cells)
+    usefulness = worth_of_cells(looks, sizes, plan.of_source - plan.records, plan.tables, exact=design.exact_cells)
     return Examination(tuple(checks), usefulness=usefulness)
 
 
@@ -108,13 +103,15 @@ def _cells_counted(shown: ShownCells, quasi: Sequence[Quasi], stated: Measured) 
     if stated.cells is None:
         return []
     counted = {}
-    for place, q in enumerate(quasi):
+    for number, q in enumerate(quasi):
         top = shown.cells[q.name].get(json.dumps(q.labels[-1][0], ensure_ascii=True), -1)
-        counted[q.name] = int(shown.sizes[[line[place] == top for line in shown.numbers]].sum())
-    told = stated.cells.by_column
-    at_top = {name for name, count in counted.items() if count == shown.records and told.get(name) == 0}
-    same = told.keys() == counted.keys() and all(counted[n] == told[n] for n in counted if n not in at_top)
-    return [Check("suppressed cells counted again", same, f"{sum(told.values())} in all")]
+        counted[q.name] = int(shown.sizes[[line[number] == top for line in shown.numbers]].sum())
+    by_column = stated.cells.by_column
+    at_top = {name for name, count in counted.items() if count == shown.records and by_column.get(name) == 0}
+    same = by_column.keys() == counted.keys() and all(
+        counted[n] == by_column[n] for n in counted if n not in at_top
+    )
+    return [Check("suppressed cells counted again", same, f"{sum(by_column.values())} in all")]
 
 
 def _smallest(k: int, stated: Measured) -> Check:
@@ -135,16 +132,19 @@ class _ClassValues:
 
     def take(self, class_of: NDArray[np.int64], values: pa.Array) -> None:
         joint = class_of * self.column.size + self.encoder.encode(values)
-        keys, places = np.unique(np.concatenate([self.keys, joint]), return_inverse=True)
+        keys, index = np.unique(np.concatenate([self.keys, joint]), return_inverse=True)
         weights = np.concatenate([self.times, np.ones(len(joint), np.int64)])
-        self.times = np.bincount(places, weights, len(keys)).astype(np.int64)
+        self.times = np.bincount(index, weights, len(keys)).astype(np.int64)
         self.keys = keys
 
     def counts(self, sizes: NDArray[np.int64]) -> ValueCounts:
         self.encoder.finish()
         class_of, value = np.divmod(self.keys, self.column.size)
         if self.column.parents is None and len(np.unique(value)) != self.column.size:
-            raise BundleError(f"The certificate must list the values of {self.column.name!r} that occur", "others")
+            raise BundleError(
+                f"The certificate must list the values of {self.column.name!r} that occur",
+                f"{self.column.size} values, of which {len(np.unique(value))} occur",
+            )
         times, all_sizes = self.times.astype(np.float64), sizes.astype(np.float64)
         return ValueCounts(class_of, value, times, all_sizes, self.column.size)
 
@@ -165,11 +165,11 @@ def _risks(sizes: NDArray[np.int64], stated: Measured) -> list[Check]:
     """Without a population the risks follow from the classes; the loss and the search only the source can tell."""
     checks = [Check("loss and search", True, _SEARCHED, derived=False)]
     if stated.counted_unit is not None:
-        told = "k, l, t and risks are stated, not checked: only the source tells whose a row is"
-        return [*checks, Check("people", True, told, derived=False)]
+        detail = "k, l, t and risks are stated, not checked: only the source tells whose a row is"
+        return [*checks, Check("people", True, detail, derived=False)]
     if stated.journalist is not None:
-        told = "stated, not checked: it needs the population"
-        return [*checks, Check("risks", True, told, derived=False)]
+        detail = "stated, not checked: it needs the population"
+        return [*checks, Check("risks", True, detail, derived=False)]
     risks = Risks.of(sizes.astype(np.uint32))
     same = agree(risks.prosecutor, stated.prosecutor) and agree(risks.marketer, stated.marketer)
     return [*checks, Check("risks counted again", same, f"at most {risks.prosecutor:.10g} for a record")]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pramana.methods.columns import Quasi
 from pramana.methods.generalize.measured import Measured
-from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting
+from pramana.methods.generalize.setting import GeneralizeSetting
 from pramana.methods.protocol import Change, Explanation
 from pramana.pages.content import Cell, Grid, Meter, Section, Steps, Text
 from pramana.schema.domain import Attribute
 from pramana.theory import rounding
+
+if TYPE_CHECKING:
+    from pramana.methods.generalize.plan import GeneralizePlan
 
 _LABELS = (
     "The published values are true, and coarser than the source's where a label stands for several values. Labels "
@@ -39,38 +43,27 @@ _CELLS = {
 }
 
 
-def explanation_of_classes(
-    attributes: Sequence[Attribute],
-    quasi: Sequence[Quasi],
-    levels: Sequence[int] | None,
-    design: GeneralizeDesign,
-    measured: Measured,
-    of_source: int,
-) -> Explanation:
-    treatments = treatments_of(attributes, quasi, levels)
-    notes = [_BY_CLASS if levels is None else _STEPS, f"A published cell is {_CELLS[design.cells]}."]
-    use = _LABELS if design.cells == "hierarchy" else _CELLS_USE
-    return Explanation(treatments, notes, [_classes(measured, of_source)], use, _VERIFIED)
+def explanation_of_classes(plan: GeneralizePlan) -> Explanation:
+    treatments = treatments_of(plan.attributes, plan.quasi, plan.levels)
+    cells = plan.design.cells
+    notes = [_BY_CLASS if plan.levels is None else _STEPS, f"A published cell is {_CELLS[cells]}."]
+    use = _LABELS if cells == "hierarchy" else _CELLS_USE
+    return Explanation(treatments, notes, [_classes(plan.measured, plan.of_source)], use, _VERIFIED)
 
 
 def treatments_of(
     attributes: Sequence[Attribute], quasi: Sequence[Quasi], levels: Sequence[int] | None
 ) -> dict[str, dict[str, Cell]]:
     """By column: what was done to it and, where all classes share one level, how coarse that is."""
-    places = {q.name: place for place, q in enumerate(quasi)}
-    treatments: dict[str, dict[str, Cell]] = {}
-    for a in attributes:
-        blank: dict[str, Cell] = {"levels": None, "values per label": None, "values": None}
-        if a.name not in places:
-            treatments[a.name] = {"treatment": "released unchanged", **blank}
-            continue
-        q = quasi[places[a.name]]
+    blank: dict[str, Cell] = {} if levels is None else {"levels": None, "values per label": None}
+    treatments: dict[str, dict[str, Cell]] = {
+        a.name: {"treatment": "released unchanged", **blank, "values": None} for a in attributes
+    }
+    for number, q in enumerate(quasi):
         if levels is None:
-            treatments[a.name] = {"treatment": "generalised by class", **blank, "values": q.ladder.leaves}
+            treatments[q.name] = {"treatment": "generalised by class", "values": q.ladder.leaves}
         else:
-            treatments[a.name] = _at_level(q, levels[places[a.name]])
-    if levels is None:
-        return {name: {k: row[k] for k in ("treatment", "values")} for name, row in treatments.items()}
+            treatments[q.name] = _at_level(q, levels[number])
     return treatments
 
 

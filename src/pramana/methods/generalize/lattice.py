@@ -17,7 +17,7 @@ pass is the best; it settles no other node. A condition on all classes together 
 themselves; unless it survives generalisation, it is asked of every node that could be the best, and settles it
 alone.
 
-Classes are rolled up from the smallest table at hand that is finer, not from the rows (roll_ups).
+Classes are rolled up from the smallest table at hand that is finer, not from the rows (`space`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramana.counting.classes import Classes, Layout, Levels
 from pramana.errors import RecipeError, UnreachableError
 from pramana.methods.generalize.conditions import (
     Condition,
+    Flags,
     KAnonymous,
     TableCondition,
     least_lost,
@@ -52,10 +52,11 @@ class Solution:
     """The best node, its classes, which of them are published, and what the search did."""
 
     classes: Classes
-    held: NDArray[np.bool_]
+    held: Flags
     cost: float
-    nodes: int
-    checked: int
+    loss: float  # by which those that cost the same are told apart
+    nodes: int = 0
+    checked: int = 0
 
     @property
     def levels(self) -> Levels:
@@ -64,7 +65,13 @@ class Solution:
     @property
     def suppressed(self) -> int:
         """Rows in classes that are not published."""
-        return int(self.classes.sizes[~self.held].sum(dtype=np.int64))
+        return lost_rows(self.classes, self.held)
+
+    def finer(self, other: Solution) -> bool:
+        """By loss, and where that is the same by the levels in their order."""
+        if abs(self.loss - other.loss) > _tie(other.loss):
+            return self.loss < other.loss
+        return self.classes.levels < other.classes.levels
 
 
 def search(
@@ -125,13 +132,12 @@ class _Search:
         self.probes = Probes(base.bare, probing, limit) if probing else None
         self.base = base.bare
         self.best = np.inf
-        self.found: _Found | None = None
+        self.solution: Solution | None = None
         self.checked = 0
 
     def run(self) -> Solution:
         while True:
-            place = int(self.bounds.argmin())
-            node = self._levels(place)
+            node = self._levels(int(self.bounds.argmin()))
             if not self._open(node):
                 break
             if self.also is not None and self.holding[node]:
@@ -140,15 +146,14 @@ class _Search:
                 self._check(node)
             else:
                 self._halve(self._chain(node))
-        if self.found is None:
+        if self.solution is None:
             raise self._nothing()
-        found = self.found
-        return Solution(found.classes, found.held, found.cost, self.bounds.size, self.checked)
+        return replace(self.solution, nodes=self.bounds.size, checked=self.checked)
 
-    def _levels(self, place: int) -> Levels:
+    def _levels(self, offset: int) -> Levels:
         levels = []
         for stride in self.strides:
-            level, place = divmod(place, stride)
+            level, offset = divmod(offset, stride)
             levels.append(level)
         return tuple(levels)
 
@@ -166,19 +171,19 @@ class _Search:
             self.layout.heights,
         )
         most = self.best + _tie(self.best)
-        place = sum(level * stride for level, stride in zip(node, self.strides, strict=True))
+        offset = sum(level * stride for level, stride in zip(node, self.strides, strict=True))
         while True:
             least, step = most, -1
             for a, stride in enumerate(self.strides):
                 if levels[a] + 1 < heights[a]:
-                    bound = bounds[place + stride]
+                    bound = bounds[offset + stride]
                     # of equal ones that whose levels come first: a step of a later attribute
-                    if bound <= least and bound < np.inf and not holding[place + stride]:
+                    if bound <= least and bound < np.inf and not holding[offset + stride]:
                         least, step = bound, a
             if step < 0:
                 return chain
             levels[step] += 1
-            place += self.strides[step]
+            offset += self.strides[step]
             chain.append(tuple(levels))
 
     def _halve(self, chain: list[Levels]) -> None:
@@ -252,7 +257,7 @@ class _Search:
             return True
         return False
 
-    def _settle(self, node: Levels, classes: Classes, alone: NDArray[np.bool_], held: NDArray[np.bool_]) -> None:
+    def _settle(self, node: Levels, classes: Classes, alone: Flags, held: Flags) -> None:
         """`alone`: which classes hold by themselves; a row of another is lost at every node below."""
         # every generalisation costs as much at least, and is no finer
         if bool(held.all()) and self.spreads:
@@ -273,17 +278,17 @@ class _Search:
     def finest(self) -> Measure:
         return self.measure if is_plain_loss(self.measure) else separable("loss", self.base)
 
-    def _take(self, classes: Classes, held: NDArray[np.bool_]) -> None:
+    def _take(self, classes: Classes, held: Flags) -> None:
         """The cheaper of this node and the best; of two that cost the same the finer, then the lower levels."""
         cost, room = self.measure.cost(classes, held), _tie(self.best)
         if cost > self.best + room:
             return
-        found = _Found(classes, held, cost, self.finest.cost(classes, held))
-        if self.found is None or self.found.cost > cost + room or found.finer(self.found):
-            self.found = found
+        solution = Solution(classes, held, cost, self.finest.cost(classes, held))
+        if self.solution is None or self.solution.cost > cost + room or solution.finer(self.solution):
+            self.solution = solution
         self.best = min(self.best, cost)
 
-    def _raise_below(self, node: Levels, classes: Classes, held: NDArray[np.bool_]) -> None:
+    def _raise_below(self, node: Levels, classes: Classes, held: Flags) -> None:
         raised = self.measure.below(classes, held)
         if raised is not None:
             below = self.bounds[down(node)]
@@ -296,22 +301,6 @@ class _Search:
             f"none, not even the top of every hierarchy, which makes {len(top)} class of {top.rows} rows",
             "Lower k, l or c, raise t, or allow more suppression.",
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """A node that holds: its classes, which of them stay, what it costs, and its loss."""
-
-    classes: Classes
-    held: NDArray[np.bool_]
-    cost: float
-    loss: float
-
-    def finer(self, other: _Found) -> bool:
-        """By loss, and where that is the same by the levels in their order."""
-        if abs(self.loss - other.loss) > _tie(other.loss):
-            return self.loss < other.loss
-        return self.classes.levels < other.classes.levels
 
 
 def _tie(cost: float) -> float:

@@ -23,7 +23,6 @@ from pramana.errors import RecipeError, SourceError
 from pramana.files.store_path import AnyPath
 from pramana.io.codes import Encoder
 from pramana.io.source import Source
-from pramana.methods.cell_table import MARK, derive_marks
 from pramana.methods.columns import Quasi
 from pramana.methods.generalize.models import Tree
 from pramana.methods.sensitive import Sensitive
@@ -95,34 +94,7 @@ class OccurringLines:
         ]
 
 
-def occurring_lines(
-    rows: Rows,
-    quasi: Sequence[Quasi],
-    looked: Sequence[Sensitive],
-    joints: Sequence[JointValues],
-    subset: str | None = None,
-    target: Sensitive | None = None,
-    population: PopulationLines | None = None,
-) -> OccurringLines:
-    """With a subset those of its rows, beside all of them; with `joints` people are counted."""
-    own = {q.name: q.attribute.coded.size for q in quasi}
-    beside = joint_columns(joints) or {s.coded: s.size for s in looked}
-    groups = [own, *({**own, name: size} for name, size in beside.items())]
-    if target is not None:
-        groups.append({**own, target.coded: target.size})
-    if subset is None:
-        lines, *others = rows.combinations(groups)
-    else:
-        derive_marks(rows, subset)
-        everyone, *marked = rows.combinations([groups[0], *({**group, MARK: 2} for group in groups)])
-        lines, *others = map(_marked_lines, marked)
-        population = PopulationLines(everyone)
-    with_target = None if target is None else (target, others.pop())
-    paired = list(zip(looked or [NO_COLUMN] * len(joints), others, strict=True))
-    return OccurringLines(lines, paired, with_target, population)
-
-
-def _marked_lines(lines: CountedCombinations) -> CountedCombinations:
+def marked_lines(lines: CountedCombinations) -> CountedCombinations:
     """The lines that are marked, without their marks."""
     here = lines.columns[-1] == 1
     if not here.any():

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
 from msgspec import Meta, UnsetType
 from numpy.typing import NDArray
 
-from pramana.bundle.certificate import JsonObject
 from pramana.bundle.form import Form
 from pramana.counting.classes import Counts
 from pramana.counting.value_counts import Ints, Risks, ValueCounts
@@ -35,7 +34,10 @@ from pramana.methods.sensitive import Sensitive, UnitsInClasses, derive_codes
 from pramana.notions.guarantee import Guarantee
 from pramana.randomness.samplers import Codes
 from pramana.rows.protocol import Rows
-from pramana.schema.unit import Storey, Unit
+from pramana.schema.unit import Storey
+
+if TYPE_CHECKING:
+    from pramana.methods.generalize.plan import GeneralizePlan
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Cost = Annotated[float, Meta(ge=0)]
@@ -91,10 +93,6 @@ class Measured(Form, frozen=True, kw_only=True, omit_defaults=True):
     cells: SuppressedCells | None = None  # where single cells may be suppressed
     models: ModelMeasures | UnsetType = msgspec.UNSET  # what is asked for beyond k, l and t
 
-    def to_json(self) -> JsonObject:
-        plain: JsonObject = msgspec.to_builtins(self)
-        return plain
-
     @property
     def counted_unit(self) -> Storey | None:
         """Who is counted; None where rows are."""
@@ -106,33 +104,20 @@ class Measured(Form, frozen=True, kw_only=True, omit_defaults=True):
             return getattr(self, model.key)
         return getattr(ModelMeasures() if self.models is msgspec.UNSET else self.models, model.measure_key)
 
-    def guarantees(
-        self,
-        design: GeneralizeDesign,
-        raw: Sequence[str],
-        seeded: bool,
-        gaps: Sequence[str] = (),
-        unit: Unit | None = None,
-    ) -> tuple[Guarantee, ...]:
-        """`raw`: the columns released unchanged; `gaps`: the sensitive ones that have missing values."""
-        if self.unit is msgspec.UNSET or unit is None:
-            return self._guarantees(design, raw, seeded, gaps, "record", None)
-        own = self._guarantees(design, raw, seeded, gaps, self.unit, unit.most(self.unit))
+    def guarantees(self, plan: GeneralizePlan, seeded: bool) -> tuple[Guarantee, ...]:
+        if self.unit is msgspec.UNSET or plan.unit is None:
+            return self._guarantees(plan, seeded, "record", None)
+        own = self._guarantees(plan, seeded, self.unit, plan.unit.most(self.unit))
         if self.persons is msgspec.UNSET:
             return own
-        own_numbers = {"k": self.persons.k, "l": self.persons.l, "t": self.persons.t}
-        persons = msgspec.structs.replace(self, **own_numbers, models=msgspec.UNSET)
-        return (*persons._guarantees(design, raw, seeded, gaps, "person", unit.most("person")), *own)
+        numbers = msgspec.structs.asdict(self.persons)
+        persons = msgspec.structs.replace(self, **numbers, models=msgspec.UNSET)
+        return (*persons._guarantees(plan, seeded, "person", plan.unit.most("person")), *own)
 
     def _guarantees(
-        self,
-        design: GeneralizeDesign,
-        raw: Sequence[str],
-        seeded: bool,
-        gaps: Sequence[str],
-        unit: str,
-        most: Mapping[str, int] | None,
+        self, plan: GeneralizePlan, seeded: bool, unit: str, most: Mapping[str, int] | None
     ) -> tuple[Guarantee, ...]:
+        raw, gaps = plan.raw_names(), [s.name for s in plan.sensitive if s.missing]
         common = [
             "the quasi-identifying columns are all an intruder can know of a person",
             "this is the only release about these people; another one of the same people may tell classes apart",
@@ -146,7 +131,7 @@ class Measured(Form, frozen=True, kw_only=True, omit_defaults=True):
                 f"which published rows are one {unit}'s does not follow from the columns that are published"
             )
         terms = SharedTerms(raw, tuple(common), gaps, unit, most)
-        models = [kind(design) for kind in MODELS]
+        models = [kind(plan.design) for kind in MODELS]
         return tuple(g for model in models for g in model.guarantees(self.of_model(type(model)), terms))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,98 +19,55 @@ from pramana.counting import _classes
 from pramana.counting.classes import Classes, Ladder, Layout
 from pramana.errors import RecipeError
 
-# What a generalisation costs whoever learns a target column from it (Iyengar 2002).
-
-
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Misclassified:
-    """The share of rows that are suppressed, or whose target is not the commonest of their class.
-
-    The commonest value of two classes together is no commoner than those of each: merging never costs less. The
-    target's values are the last pairs of the classes.
-    """
-
-    layout: Layout
-    rows: int
-    known = False
-
-    def prior(self) -> Floats:
-        return np.zeros(self.layout.heights)
-
-    def above(self, classes: Classes) -> float:
-        return float(_others(classes).sum()) / self.rows
-
-    def cost(self, classes: Classes, held: Flags) -> float:
-        kept = classes.sizes[held].sum(dtype=np.int64)
-        return (self.rows - int(kept) + float(_others(classes)[held].sum())) / self.rows
-
-    def floor(self, classes: Classes, held: Flags) -> float:
-        return self.cost(classes, held)
-
-    def below(self, classes: Classes, held: Flags) -> Floats | None:
-        """A row that is suppressed here is below, too, and costs one."""
-        if bool(held.all()):
-            return None
-        lost = int(classes.sizes[~held].sum(dtype=np.int64)) / self.rows
-        return np.full(tuple(level + 1 for level in classes.levels), lost)
-
-
-def _others(classes: Classes) -> Floats:
-    """By class: rows with another target than the commonest."""
-    seen = classes.seen
-    assert not isinstance(seen, np.ndarray), "a target is counted in pairs"
-    most = np.zeros(len(classes))
-    np.maximum.at(most, seen[-1].class_of, seen[-1].count)
-    return np.asarray(classes.sizes - most, np.float64)
-
-
 Factors = Mapping[str, float]  # by attribute, from 0 to 1: ARX's generalisation/suppression factor
 EVEN = 0.5  # generalising and suppressing count the same
 MEASURES = ("loss", "entropy", "precision", "discernibility", "class-size", "kl")
 CLASSIFICATION = "classification"  # which has a target besides
 
 
-class Measure(Protocol):
-    @property
-    def known(self) -> bool:
-        """Whether `prior` says all that `above` could, and is the very cost where nothing is suppressed."""
-        ...
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """A measure, of which nothing need be known before the classes are."""
+
+    layout: Layout
+    rows: int
+    known: ClassVar[bool] = (
+        False  # whether `prior` is all that `above` could say, and the cost of suppressing nothing
+    )
 
     def prior(self) -> Floats:
         """For every node a bound that its cost and those of its generalisations cannot fall below."""
-        ...
+        return np.zeros(self.layout.heights)
 
-    def cost(self, classes: Classes, held: Flags) -> float: ...
+    def cost(self, classes: Classes, held: Flags) -> float:
+        raise NotImplementedError
 
     def floor(self, classes: Classes, held: Flags) -> float:
         """What a node costs at least where the others, and maybe more, are suppressed."""
-        ...
+        return self.cost(classes, held)
 
     def above(self, classes: Classes) -> float:
         """A bound on every generalisation of this node, itself included."""
-        ...
+        raise NotImplementedError
 
     def below(self, classes: Classes, held: Flags) -> Floats | None:
         """Bounds on all specialisations (an array of levels), if suppressed rows stay suppressed below."""
-        ...
+        del classes, held
+        return None
 
 
 # ------------------------------------------------------------------ separable measures
 
 
 @dataclass(frozen=True, eq=False)
-class Separable:
+class Separable(Measure):
     """`totals[a][level]`: mean price over rows; `gaps[a][level][code]`: what suppressing a row adds per row.
 
     The value is the weighted sum of the totals, or, with `geometric`, the geometric mean of 1 + total, less 1.
     """
 
-    layout: Layout
-    rows: int
     totals: tuple[Floats, ...]
     gaps: tuple[tuple[Floats, ...], ...]
     weights: Floats
@@ -199,10 +156,10 @@ def _normalised(layout: Layout, weights: Mapping[str, float] | None) -> Floats:
     unknown = sorted(set(given) - {ladder.name for ladder in layout.ladders})
     if unknown:
         raise RecipeError("Weights must name quasi-identifying attributes", ", ".join(map(repr, unknown)))
-    found = np.array([float(given.get(ladder.name, 1.0)) for ladder in layout.ladders])
-    if not np.isfinite(found).all() or (found < 0).any() or not found.sum() > 0:
-        raise RecipeError("Weights must be numbers of at least 0, not all 0")
-    return np.asarray(found / found.sum())
+    stated = np.array([float(given.get(ladder.name, 1.0)) for ladder in layout.ladders])
+    if not np.isfinite(stated).all() or (stated < 0).any() or not stated.sum() > 0:
+        raise RecipeError("Weights must be numbers of at least 0, not all 0", f"{stated.tolist()}")
+    return np.asarray(stated / stated.sum())
 
 
 def separable(
@@ -280,12 +237,12 @@ def _loss(ladder: Ladder, leaf_counts: Floats) -> list[Floats]:
 
 def _entropy(ladder: Ladder, leaf_counts: Floats) -> list[Floats]:
     """Bits needed to name the leaf once the label is known (non-uniform entropy)."""
-    found = []
+    bits = []
     for codes in ladder.maps:
         n = np.bincount(codes, weights=leaf_counts)[codes]
         ratio = np.divide(n, leaf_counts, out=np.ones_like(n), where=leaf_counts > 0)
-        found.append(np.log2(ratio))
-    return found
+        bits.append(np.log2(ratio))
+    return bits
 
 
 def _precision(ladder: Ladder, leaf_counts: Floats) -> list[Floats]:
@@ -304,30 +261,40 @@ FACTORED = ("loss", "precision")  # whose price is that of the label, whatever l
 
 
 @dataclass(frozen=True, eq=False)
-class _OfClasses:
-    """A measure of which nothing is known before the classes are."""
+class Misclassified(Measure):
+    """What it costs whoever learns a target column (Iyengar 2002): the share of rows that are suppressed, or whose
+    target is not the commonest of their class.
 
-    layout: Layout
-    rows: int
-    known = False
+    The commonest value of two classes together is no commoner than those of each: merging never costs less. The
+    target's values are the last pairs of the classes.
+    """
 
-    def prior(self) -> Floats:
-        return np.zeros(self.layout.heights)
+    def above(self, classes: Classes) -> float:
+        return float(_others(classes).sum()) / self.rows
 
     def cost(self, classes: Classes, held: Flags) -> float:
-        raise NotImplementedError
-
-    def floor(self, classes: Classes, held: Flags) -> float:
-        """Suppressing more rows never costs less."""
-        return self.cost(classes, held)
+        kept = classes.sizes[held].sum(dtype=np.int64)
+        return (self.rows - int(kept) + float(_others(classes)[held].sum())) / self.rows
 
     def below(self, classes: Classes, held: Flags) -> Floats | None:
-        del classes, held
-        return None
+        """A row that is suppressed here is below, too, and costs one."""
+        if bool(held.all()):
+            return None
+        lost = int(classes.sizes[~held].sum(dtype=np.int64)) / self.rows
+        return np.full(tuple(level + 1 for level in classes.levels), lost)
+
+
+def _others(classes: Classes) -> Floats:
+    """By class: rows with another target than the commonest."""
+    seen = classes.seen
+    assert not isinstance(seen, np.ndarray), "a target is counted in pairs"
+    most = np.zeros(len(classes))
+    np.maximum.at(most, seen[-1].class_of, seen[-1].count)
+    return np.asarray(classes.sizes - most, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class Discernibility(_OfClasses):
+class Discernibility(Measure):
     """Each row costs the size of its class; a suppressed one the size of the table."""
 
     def above(self, classes: Classes) -> float:
@@ -341,7 +308,7 @@ class Discernibility(_OfClasses):
 
 
 @dataclass(frozen=True, eq=False)
-class AverageClassSize(_OfClasses):
+class AverageClassSize(Measure):
     """Rows over classes, the suppressed rows being one class."""
 
     def above(self, classes: Classes) -> float:
@@ -354,7 +321,7 @@ class AverageClassSize(_OfClasses):
 
 
 @dataclass(frozen=True, eq=False)
-class KLCost(_OfClasses):
+class KLCost(Measure):
     """KL cost of the utility-optimal cells (paper 4, Eqs. 1 and 2); suppressed rows under the whole's marginals.
 
     With E(u) the sum of c ln c over the classes of node u, the cost of attribute a is E(v) - E(v with a at its
@@ -395,12 +362,12 @@ class KLCost(_OfClasses):
             again, index = finer.rolled_with_index(classes.levels)
             parts = finer.sizes.astype(np.float64)
             inner = np.bincount(index, weights=parts * np.log(parts), minlength=len(again))
-            total += self.weights[a] * (own - inner[_places(again, classes)])
+            total += self.weights[a] * (own - inner[_ranks(again, classes)])
         return np.maximum(total, 0.0)
 
     def _suppressed(self, classes: Classes, held: Flags) -> float:
         again, index = self.base.rolled_with_index(classes.levels)
-        gone = ~held[_places(classes, again)][index]
+        gone = ~held[_ranks(classes, again)][index]
         total = 0.0
         for a, ladder in enumerate(self.layout.ladders):
             codes, sizes = self.base.codes(a), self.base.sizes.astype(np.float64)
@@ -411,13 +378,9 @@ class KLCost(_OfClasses):
         return total
 
 
-def _places(of: Classes, among: Classes) -> NDArray[np.int64]:
-    """For each class of `among` its place in `of`; both hold the same keys, in any order."""
-    a = np.lexsort(of.keys.T)
-    b = np.lexsort(among.keys.T)
-    place = np.empty(len(a), np.int64)
-    place[b] = a
-    return place
+def _ranks(of: Classes, among: Classes) -> NDArray[np.int64]:
+    """For each class of `among` its index in `of`; both have the same keys, in any order."""
+    return np.asarray(np.lexsort(of.keys.T)[among.by_keys()[1]])
 
 
 def measure_of(

@@ -78,7 +78,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
         return tuple(readings)
 
     def plan(self, recipe: GeneralizeRecipe, rows: Rows) -> GeneralizePlan:
-        design, saved = design_of(recipe), _saved(recipe)
+        design, saved, stated = design_of(recipe), _saved(recipe), recipe.release.population
         quasi = _quasi(recipe, rows, saved)
         attributes = _attributes(recipe, quasi)
         rows.encode(attributes)
@@ -95,7 +95,9 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
             )
         by_class = goes_by_class(design, generalised, recipe.output.data_format)
         if by_class and any(a.name == CLASS for a in attributes):
-            raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
+            raise RecipeError(
+                f"No column may be called {CLASS!r} where cells go by class", f"the column {CLASS!r}"
+            )
         in_classes = sensitive_in_classes(rows, sensitive, generalised)
         units = units_in_classes(rows, sensitive, generalised.classes)
         return GeneralizePlan(
@@ -111,7 +113,8 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
                 generalised, design, quasi, sensitive, in_classes, by_class, searched.population, units
             ),
             people=None if design.subset is None else rows.records,
-            population_name=_population_name(recipe, design),
+            # whoever makes the release again needs the file where classes were held against it
+            population_name=Path(stated).name if stated is not None and design.compares_people else None,
             population=searched.population,
             generalised=generalised,
         )
@@ -161,12 +164,6 @@ def _population(recipe: GeneralizeRecipe, quasi: Sequence[Quasi], rows: Rows) ->
     return read_population(named_in(recipe.folder, stated, "release.population"), quasi)
 
 
-def _population_name(recipe: GeneralizeRecipe, design: GeneralizeDesign) -> str | None:
-    """Whoever makes the release again needs the file where classes were held against it."""
-    stated = recipe.release.population
-    return Path(stated).name if stated is not None and design.compares_people else None
-
-
 def _attributes(recipe: GeneralizeRecipe, quasi: Sequence[Quasi]) -> tuple[Attribute, ...]:
     by_name = {q.name: q.attribute for q in quasi}
     return tuple(by_name.get(name) or unchanged(name, column) for name, column in recipe.published.items())
@@ -180,7 +177,7 @@ def _quasi(recipe: GeneralizeRecipe, rows: Rows, saved: GeneralizePlan | None) -
         if column.role is Role.QUASI_IDENTIFYING
     )
     if not quasi:
-        raise RecipeError("A recipe must have at least one quasi-identifying column", "none")
+        raise RecipeError("A recipe must have at least one quasi-identifying column", "0 of them")
     return quasi
 
 
@@ -212,17 +209,16 @@ def _levels(
     if setting.levels is not None and (saved is not None or setting.algorithm != "incognito"):
         other = "a solution" if saved is not None else f"algorithm = {setting.algorithm!r}"
         raise RecipeError('levels must go with algorithm = "incognito", and without a solution', other)
-    if saved is not None:
-        return _levels_of(saved, quasi)
-    return levels_given(setting.levels, {q.name: q.ladder.height for q in quasi})
-
-
-def _levels_of(saved: GeneralizePlan, quasi: Sequence[Quasi]) -> tuple[int, ...]:
+    if saved is None:
+        return levels_given(setting.levels, {q.name: q.ladder.height for q in quasi})
     if saved.levels is None:
         raise RecipeError("The solution must have levels", "classes of a multidimensional partition")
     by_name = dict(zip((q.name for q in saved.quasi), saved.levels, strict=True))
-    if sorted(by_name) != sorted(q.name for q in quasi):
-        raise RecipeError("The solution must be of the same quasi-identifying columns", "others")
+    if differing := sorted(by_name.keys() ^ {q.name for q in quasi}):
+        raise RecipeError(
+            "The solution must be of the same quasi-identifying columns",
+            f"{', '.join(differing)} in one of the two",
+        )
     return tuple(by_name[q.name] for q in quasi)
 
 

@@ -21,26 +21,8 @@ from numpy.typing import NDArray
 from pramana.bundle.form import Check, Form
 from pramana.counting.value_counts import Ints, ValueCounts
 from pramana.errors import RecipeError
-from pramana.methods.generalize.conditions import (
-    DIGITS,
-    Alike,
-    Close,
-    Condition,
-    Disclosing,
-    DistinctDiverse,
-    EntropyDiverse,
-    FewUniques,
-    KAnonymous,
-    LeftOutPresent,
-    Mapped,
-    MeanRiskWithin,
-    Profitable,
-    RecursiveDiverse,
-    ShareOfPeople,
-    TableCondition,
-    rounded_up,
-    uniques_of,
-)
+from pramana.methods.generalize import conditions
+from pramana.methods.generalize.conditions import DIGITS, Condition, TableCondition, rounded_up
 from pramana.methods.presence.shaping import Presence
 from pramana.methods.usefulness import CellLook
 from pramana.notions.classes import AverageRisk, KAnonymity, KMap, PopulationUniqueness, Profitability
@@ -135,6 +117,7 @@ class ClassModel:
     statement: ClassVar[str]
     assumptions: ClassVar[tuple[str, ...]] = ()
     counted_again: ClassVar[str] = ""  # what `verify` calls it
+    among_people: ClassVar[bool] = False  # whether it is counted in a population
     by_levels: ClassVar[bool] = True  # whether only a search over levels that suppresses rows can keep it
 
     def __init__(self, design: GeneralizeDesign) -> None:
@@ -147,7 +130,7 @@ class ClassModel:
     @property
     def needs_people(self) -> bool:
         """Whether classes are held against a population table."""
-        return False
+        return self.among_people and self.asked
 
     def check(self) -> None:
         """Refuse what does not go with it, asked for or not."""
@@ -228,7 +211,7 @@ class _K(ClassModel):
     by_levels = False
 
     def condition(self) -> Condition:
-        return KAnonymous(self.design.k)
+        return conditions.KAnonymous(self.design.k)
 
 
 class _LDiversity(SensitiveModel):
@@ -255,10 +238,10 @@ class _LDiversity(SensitiveModel):
         del totals, tree
         least = self.design.l or 1
         if self.design.l_kind == "entropy":
-            return EntropyDiverse(least)
+            return conditions.EntropyDiverse(least)
         if self.design.l_kind == "recursive":
-            return RecursiveDiverse(self.design.c or 0.0, int(least))
-        return DistinctDiverse(int(least))
+            return conditions.RecursiveDiverse(self.design.c or 0.0, int(least))
+        return conditions.DistinctDiverse(int(least))
 
     def of_column(self, classes: PublishedClasses, name: str) -> Diversity:
         counts = classes.counts[name]
@@ -281,7 +264,7 @@ class _TCloseness(SensitiveModel):
     of_households = True
 
     def condition_on(self, totals: Ints, tree: Tree) -> Condition:
-        return Close(self.design.t or 0.0, totals, tree, self.design.t_distance == "ordered")
+        return conditions.Close(self.design.t or 0.0, totals, tree, self.design.t_distance == "ordered")
 
     def of_column(self, classes: PublishedClasses, name: str) -> float:
         return share_up(classes.counts[name].t(self.design.t_distance, classes.trees[name]))
@@ -295,13 +278,10 @@ class _KMap(ClassModel):
     notion, number_key = KMap, "k"
     statement = "Sweeney 2002, counted in the population table"
     assumptions = ("everyone whom an intruder may look for is in the population table",)
-
-    @property
-    def needs_people(self) -> bool:
-        return self.asked
+    among_people = True
 
     def condition(self) -> Condition:
-        return Mapped(self.design.k_map or 1)
+        return conditions.Mapped(self.design.k_map or 1)
 
     def measure(self, classes: PublishedClasses) -> int | None:
         return None if classes.people is None else int(classes.people[1].min())
@@ -317,10 +297,7 @@ class _Presence(ClassModel):
         "the intruder infers nothing from the choice of levels, which were searched on the private table, nor "
         "from which classes were left out",
     )
-
-    @property
-    def needs_people(self) -> bool:
-        return self.asked
+    among_people = True
 
     @property
     def wanted(self) -> Presence:
@@ -335,10 +312,10 @@ class _Presence(ClassModel):
             )
 
     def condition(self) -> Condition:
-        return ShareOfPeople(self.wanted)
+        return conditions.ShareOfPeople(self.wanted)
 
     def table_condition(self, people: int, present: int) -> TableCondition:
-        return LeftOutPresent(self.wanted, people, present)
+        return conditions.LeftOutPresent(self.wanted, people, present)
 
     def measure(self, classes: PublishedClasses) -> tuple[float, float] | None:
         """Rounded outwards, except that an end of the range that is reached is not passed."""
@@ -372,7 +349,7 @@ class _AverageRisk(ClassModel):
 
     def table_condition(self, people: int, present: int) -> TableCondition:
         del people, present
-        return MeanRiskWithin(Fraction(str(self.design.average_risk)))
+        return conditions.MeanRiskWithin(Fraction(str(self.design.average_risk)))
 
     def measure(self, classes: PublishedClasses) -> float:
         return float(rounded_up(len(classes.sizes) / float(classes.sizes.sum(dtype=np.int64))))
@@ -397,11 +374,11 @@ class _PopulationUniques(ClassModel):
         size = self.design.population_size or 0
         if size < present:
             raise RecipeError(f"population_size must be at least the {present} records of the table", str(size))
-        return FewUniques(self.design.population_uniques or 0.0, size, self.design.uniques_model)
+        return conditions.FewUniques(self.design.population_uniques or 0.0, size, self.design.uniques_model)
 
     def measure(self, classes: PublishedClasses) -> UniquesMeasure:
         population = self.design.population_size or 0
-        used, share = uniques_of(classes.sizes, population, self.design.uniques_model)
+        used, share = conditions.uniques_of(classes.sizes, population, self.design.uniques_model)
         return UniquesMeasure(share=min(float(rounded_up(share)), 1.0), population=population, model=used)
 
     def shown(self, value: UniquesMeasure) -> str:
@@ -425,7 +402,7 @@ class _Profit(ClassModel):
 
     def table_condition(self, people: int, present: int) -> TableCondition | None:
         del people, present
-        return None if self.design.profit is None else Profitable(self.design.profit)
+        return None if self.design.profit is None else conditions.Profitable(self.design.profit)
 
     def measure(self, classes: PublishedClasses) -> float | None:
         """Of classes at their levels, or of published labels; a journalist's needs the population."""
@@ -453,7 +430,7 @@ class _DDisclosure(SensitiveModel):
 
     def condition_on(self, totals: Ints, tree: Tree) -> Condition:
         del tree
-        return Disclosing(self.design.d_disclosure or 0.0, totals)
+        return conditions.Disclosing(self.design.d_disclosure or 0.0, totals)
 
     def of_column(self, classes: PublishedClasses, name: str) -> float:
         counts = classes.counts[name]
@@ -471,7 +448,7 @@ class _BLikeness(SensitiveModel):
 
     def condition_on(self, totals: Ints, tree: Tree) -> Condition:
         del tree
-        return Alike(self.design.b_likeness or 0.0, totals, self.design.b_kind == "enhanced")
+        return conditions.Alike(self.design.b_likeness or 0.0, totals, self.design.b_kind == "enhanced")
 
     def of_column(self, classes: PublishedClasses, name: str) -> float:
         counts = classes.counts[name]

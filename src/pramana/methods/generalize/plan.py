@@ -7,6 +7,7 @@ is deterministic. No coin is thrown: the key only decides the order in which rec
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -112,7 +113,9 @@ class GeneralizePlan(Plan):
         if self.population_name is None:
             return self
         if source is None:
-            raise SourceError(f"The population {self.population_name} must lie beside the source", "no file")
+            raise SourceError(
+                f"The population {self.population_name} must lie beside the source", "no source file"
+            )
         return replace(self, population=read_population(source.parent / self.population_name, self.quasi))
 
     @property
@@ -143,15 +146,14 @@ class GeneralizePlan(Plan):
             "quasi": [q.to_json() for q in self.quasi],
             "sensitive": [s.to_json() for s in self.sensitive],
             "source_records": self.of_source,
-            "measured": self.measured.to_json(),
+            "measured": msgspec.to_builtins(self.measured),
             **stated_tables(self.tables),
             **({} if self.people is None else {"people": self.people}),
             **({} if self.population_name is None else {"population": self.population_name}),
         }
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
-        gaps = [s.name for s in self.sensitive if s.missing]
-        return self.measured.guarantees(self.design, self.raw_names(), seeded, gaps, self.unit)
+        return self.measured.guarantees(self, seeded)
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
         return tuple(_warnings(self, seeded))
@@ -161,17 +163,7 @@ class GeneralizePlan(Plan):
         return "as the stated measures have it, which are counted again below"
 
     def examine(self, bundle: Bundle) -> Examination:
-        return examine_classes(
-            bundle,
-            self.attributes,
-            self.quasi,
-            self.sensitive,
-            self.design,
-            self.measured,
-            self.levels,
-            self.of_source - self.records,
-            self.tables,
-        )
+        return examine_classes(bundle, self)
 
     @property
     def companions(self) -> tuple[str, ...]:
@@ -219,9 +211,7 @@ class GeneralizePlan(Plan):
         return Check("measures", same, "as derived from the source" if same else "differ from those of the source")
 
     def explain(self) -> Explanation:
-        return explanation_of_classes(
-            self.attributes, self.quasi, self.levels, self.design, self.measured, self.of_source
-        )
+        return explanation_of_classes(self)
 
 
 def columns_by_class(
@@ -289,41 +279,67 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
         sensitive = tuple(Sensitive.of_form(s) for s in stated.sensitive)
     except (SchemaError, ValueError, IndexError) as error:
         raise BundleError("The certificate must state its generalisation", type(error).__name__) from None
-    if [s.name for s in sensitive] != [
-        a.name for a in certificate.attributes if a.role is Role.SENSITIVE and a.raw
-    ]:
-        raise BundleError("The certificate must state its sensitive columns, in their order", "others")
-    if (stated.people is not UNSET) != (stated.setting.subset is not None) or (
-        stated.people is not UNSET and stated.people < stated.source_records
+    raw = [a.name for a in certificate.attributes if a.role is Role.SENSITIVE and a.raw]
+    setting, measured, levels = stated.setting, stated.measured, stated.levels
+    people = None if stated.people is UNSET else stated.people
+    along_tree = setting.t is not None and setting.t_distance == "hierarchical"
+    several = setting.cells in ("set", "pdf")
+    by_class, unit = measured.by_class, None if certificate.unit is None else certificate.unit.largest
+    heights = [q.ladder.height for q in quasi]
+    records = f"{certificate.records}, {measured.records} measured, {stated.source_records} of the source"
+    for wrong, must, got in (
+        (
+            [s.name for s in sensitive] != raw,
+            "The certificate must state its sensitive columns, in their order",
+            f"{len(sensitive)} columns that differ",
+        ),
+        (
+            (people is not None) != (setting.subset is not None) or (people or math.inf) < stated.source_records,
+            "The certificate must state the people of whom a subset was published",
+            f"people = {people}",
+        ),
+        (
+            any((s.parents is not None) != along_tree for s in sensitive),
+            "The certificate must state trees where distances follow them, and nowhere else",
+            f"t_distance = {setting.t_distance!r}",
+        ),
+        (
+            certificate.records != measured.records or stated.source_records < certificate.records,
+            "The certificate must state one number of records",
+            records,
+        ),
+        (
+            measured.counted_unit != unit,
+            "The certificate must measure the unit that it names",
+            measured.counted_unit or "records",
+        ),
+        (
+            (by_class and not several) or (certificate.output == "csv" and several != by_class),
+            "Cells must go by class where a CSV cannot hold them",
+            f"by_class = {by_class}",
+        ),
+        (
+            (levels is not None) != (setting.algorithm == "incognito"),
+            "Levels must be stated of a full-domain generalisation, and of no other",
+            f"algorithm = {setting.algorithm!r}",
+        ),
+        (
+            levels is not None
+            and (len(levels) != len(quasi) or any(level >= h for level, h in zip(levels, heights, strict=False))),
+            "The levels of a certificate must be levels of its columns",
+            f"{levels}",
+        ),
     ):
-        raise BundleError("The certificate must state the people of whom a subset was published", "otherwise")
-    along_tree = stated.setting.t is not None and stated.setting.t_distance == "hierarchical"
-    if any((s.parents is not None) != along_tree for s in sensitive):
-        raise BundleError("The certificate must state trees where distances follow them, and nowhere else")
-    if certificate.records != stated.measured.records or stated.source_records < certificate.records:
-        raise BundleError("The certificate must state one number of records", "several")
-    if stated.measured.counted_unit != (None if certificate.unit is None else certificate.unit.largest):
-        raise BundleError("The certificate must measure the unit that it names", "another")
-    several = stated.setting.cells in ("set", "pdf")
-    if (stated.measured.by_class and not several) or (
-        certificate.output == "csv" and several != stated.measured.by_class
-    ):
-        raise BundleError("Cells must go by class where a CSV cannot hold them", "otherwise")
-    if (stated.levels is not None) != (stated.setting.algorithm == "incognito"):
-        raise BundleError("Levels must be stated of a full-domain generalisation, and of no other", "otherwise")
-    if stated.levels is not None and (
-        len(stated.levels) != len(quasi)
-        or any(level >= q.ladder.height for level, q in zip(stated.levels, quasi, strict=True))
-    ):
-        raise BundleError("The levels of a certificate must be levels of its columns", "others")
+        if wrong:
+            raise BundleError(must, got)
     return GeneralizePlan(
         **fields_of_certificate(certificate, stated.tables),
-        design=stated.setting,
+        design=setting,
         quasi=quasi,
         sensitive=sensitive,
         of_source=stated.source_records,
-        levels=None if stated.levels is None else tuple(stated.levels),
-        measured=stated.measured,
-        people=None if stated.people is UNSET else stated.people,
+        levels=None if levels is None else tuple(levels),
+        measured=measured,
+        people=people,
         population_name=None if stated.population is UNSET else Path(stated.population).name,
     )

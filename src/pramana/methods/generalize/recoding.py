@@ -1,8 +1,8 @@
-"""A generalised table: the class of every row, and the cells of the classes; full-domain and local recoding."""
+"""A generalised table, the class of every row with the cells of the classes, and the ways to one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.counting.classes import Classes, ClassFinder, Counts, Keys, Ladder, Layout, Levels
-from pramana.errors import RecipeError, UnreachableError
+from pramana.errors import RecipeError, SchemaError, UnreachableError
 from pramana.methods.cells import (
     KINDS,
     Cells,
@@ -21,7 +21,16 @@ from pramana.methods.cells import (
     pdf_cells,
     set_cells,
 )
-from pramana.methods.generalize.conditions import Condition, Flags, Ints, TableCondition, least_rows, staying
+from pramana.methods.generalize import _partition
+from pramana.methods.generalize.conditions import (
+    Condition,
+    Flags,
+    Ints,
+    TableCondition,
+    least_rows,
+    staying,
+    whole_table_fails,
+)
 from pramana.methods.generalize.lattice import search
 from pramana.methods.generalize.lines import CountedLines
 from pramana.methods.generalize.measures import SEPARABLE, Factors, measure_of
@@ -29,6 +38,9 @@ from pramana.methods.generalize.suppression import cells_of, cheapest_with_cells
 from pramana.randomness.samplers import Codes
 
 MOST_NODES = 1 << 18  # of a lattice for local recoding: each is asked in its turn
+CUTS = {"mondrian": 0, "mondrian-relaxed": 1, "kl": 2}  # by algorithm, as the kernel numbers them
+MOST_LEAVES = 1 << 16
+_MOST_ROWS = 2**32 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +166,9 @@ def at_levels(
     classes, into = counted.base.rolled_with_index(levels)
     held = staying(condition, classes, table)[1]
     if not held.any():
-        raise UnreachableError("Some class must satisfy the conditions", "none", "Lower k, l or c, or raise t.")
+        raise UnreachableError(
+            "Some class must satisfy the conditions", f"none of {len(classes)}", "Lower k, l or c, or raise t."
+        )
     order = np.lexsort(classes.keys.T)  # an order that tells nothing of the rows' order
     order = order[held[order]]
     number = np.full(len(classes), -1, np.int32)
@@ -272,8 +286,97 @@ def _joined(base: Classes, number: Ints, classes: int, condition: Condition) -> 
         joined[(number < 0) | (number >= classes)] = classes
         if bool(condition.held(base.only(joined == classes).rolled(base.layout.top).seen).all()):
             return joined, classes + 1
-    raise UnreachableError(
-        "The whole table as one class must satisfy the conditions",
-        "a table that does not",
-        "Lower k, l or c, or raise t.",
+    raise whole_table_fails()
+
+
+# ------------------------------------------------------------------ multidimensional: Mondrian, and least KL cost
+#
+# Mondrian (LeFevre, DeWitt and Ramakrishnan, 2006) cuts the widest attribute as evenly as it can, again and
+# again, as long as both sides satisfy the conditions. Ordered attributes are cut between two values, or, relaxed,
+# anywhere; the others along their hierarchy, into the children of the label all rows share.
+#
+# The KL partition takes, each time, the cut that lowers the KL cost of the distributions in the cells most (paper
+# 4, Eq. 1), over all attributes, in their own order and from the commonest value down.
+
+
+def partition(
+    ladders: Sequence[Ladder],
+    columns: Sequence[Codes],
+    k: int,
+    algorithm: str = "mondrian",
+    *,
+    ordered: Sequence[bool] | None = None,
+    weights: Mapping[str, float] | None = None,
+    condition: Condition | None = None,
+    sensitive: tuple[Codes, int] | None = None,
+    times: Counts | None = None,
+) -> Generalised:
+    """Classes of at least k rows. `condition` sees class size and counts of the sensitive values, if given.
+
+    `times`: how many rows each line stands for. Strict cuts lie between values, so that counts are all they need:
+    the classes are those of the rows, in the same order.
+    """
+    if algorithm not in CUTS:
+        raise RecipeError(f"The algorithm must be one of {', '.join(CUTS)}", repr(algorithm))
+    if times is not None and algorithm != "mondrian":
+        raise RecipeError("Lines that stand for several rows must be cut between values", repr(algorithm))
+    lines = len(columns[0]) if columns else 0
+    rows = lines if times is None else int(times.sum(dtype=np.int64))
+    if rows > _MOST_ROWS:
+        raise UnreachableError(f"A table to be cut must have at most {_MOST_ROWS} rows", str(rows))
+    if k < 1 or k > rows:
+        raise UnreachableError(f"k must be from 1 to the number of rows, {rows}", str(k))
+    for ladder in ladders:
+        if ladder.leaves > MOST_LEAVES:
+            raise SchemaError(
+                f"An attribute to be cut must have at most {MOST_LEAVES} values",
+                f"{ladder.leaves} for {ladder.name}",
+                "Group its values first, with bins or a higher level of its hierarchy.",
+            )
+    values = sensitive[1] if sensitive is not None else 0
+    codes = _matrix([*columns, sensitive[0]] if sensitive is not None else columns, lines)
+    flags = [ordered is None or ordered[a] for a in range(len(ladders))]
+    shape = [(ladder.leaves, 0 if flag else ladder.height) for ladder, flag in zip(ladders, flags, strict=True)]
+    labels = [m for ladder, flag in zip(ladders, flags, strict=True) if not flag for m in ladder.maps]
+    holds = None if condition is None else _every_piece_holds(condition, values)
+    if holds is not None and not holds(_counts(codes, len(ladders), values, times).tobytes()):
+        raise whole_table_fails()
+    class_of = np.empty(lines, np.uint32)
+    classes = _partition.partition(
+        codes,
+        None if times is None else times.astype(np.uint32),  # its own: they move with the lines
+        np.array(shape, np.int64),
+        np.concatenate([*labels, np.zeros(1)]).astype(np.int32),
+        np.array([float((weights or {}).get(ladder.name, 1.0)) for ladder in ladders]),
+        k,
+        CUTS[algorithm],
+        values,
+        holds,
+        class_of,
     )
+    return Generalised(tuple(ladders), tuple(columns), class_of.astype(np.int32), classes, times=times)
+
+
+def _matrix(columns: Sequence[Codes], rows: int) -> NDArray[np.uint16]:
+    codes = np.empty((rows, len(columns)), np.uint16)
+    for a, column in enumerate(columns):
+        if len(column) != rows:
+            raise SchemaError("The columns of a table must be equally long", f"{rows} and {len(column)} rows")
+        codes[:, a] = column
+    return codes
+
+
+def _counts(codes: NDArray[np.uint16], attributes: int, values: int, times: Counts | None) -> NDArray[np.uint32]:
+    """The whole table as one class."""
+    inner = np.bincount(codes[:, attributes], times, values) if values else np.zeros(0)
+    rows = len(codes) if times is None else times.sum(dtype=np.int64)
+    return np.concatenate([[rows], inner]).astype(np.uint32)
+
+
+def _every_piece_holds(condition: Condition, values: int) -> Callable[[bytes], bool]:
+    """What the kernel asks of the pieces of a cut, which come as the bytes of their counts."""
+
+    def holds(counts: bytes) -> bool:
+        return bool(condition.held(np.frombuffer(counts, np.uint32).reshape(-1, values + 1)).all())
+
+    return holds

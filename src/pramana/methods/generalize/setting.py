@@ -195,8 +195,8 @@ class GeneralizeDesign(_CertifiedKeys, frozen=True, kw_only=True, omit_defaults=
     def capabilities(self) -> Capabilities:
         """Incognito rolls up counts; the others that need no more than counts cut between values."""
         by_counts = self.algorithm == "incognito" or self.cuts_between_values
-        told = "which needs all rows at once: it cuts between rows of the same values"
-        return Capabilities(by_counts, by_counts, reason=f'with algorithm = "{self.algorithm}", {told}')
+        reason = "which needs all rows at once: it cuts between rows of the same values"
+        return Capabilities(by_counts, by_counts, reason=f'with algorithm = "{self.algorithm}", {reason}')
 
     @property
     def cuts_between_values(self) -> bool:
@@ -236,8 +236,8 @@ class GeneralizeDesign(_CertifiedKeys, frozen=True, kw_only=True, omit_defaults=
 
     def table(self, people: int, present: int) -> TableCondition | None:
         """What all published classes must satisfy together; of a population so many people are present."""
-        found = [model.table_condition(people, present) for model in self.models]
-        conditions = tuple(condition for condition in found if condition is not None)
+        asked = [model.table_condition(people, present) for model in self.models]
+        conditions = tuple(condition for condition in asked if condition is not None)
         return None if not conditions else conditions[0] if len(conditions) == 1 else Together(conditions)
 
     def factors_of(self, names: Sequence[str]) -> dict[str, float] | None:

@@ -5,8 +5,8 @@ It is for the holder, who may choose another node than the cheapest: how many re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import combinations
 
@@ -14,10 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.counting.classes import Classes, Levels
-from pramana.errors import RecipeError
-from pramana.methods.generalize.conditions import All, Condition, TableCondition, staying
-from pramana.methods.generalize.measures import Measure, Separable
-from pramana.methods.generalize.suppression import cells_of, cost_of, suppressed_at
+from pramana.methods.generalize.conditions import Condition
 from pramana.pages.figures import Panel, Picture, Series
 from pramana.randomness.samplers import joint_codes
 
@@ -79,12 +76,12 @@ class Probes:
 
     def fail(self, node: Levels) -> bool:
         """Whether more rare rows fail than may."""
-        for place, probe in enumerate(self.probes):
+        for number, probe in enumerate(self.probes):
             if probe.parts(node):
                 classes = probe.tables.at(node)
                 if lost_rows(classes, self.condition.held(classes.counts)) > self.limit:
                     # what failed one node likely fails its neighbours: ask it first next time
-                    self.probes.insert(0, self.probes.pop(place))
+                    self.probes.insert(0, self.probes.pop(number))
                     return True
         return False
 
@@ -98,16 +95,16 @@ def _probes(base: Classes, limit: int) -> list[_Probe]:
     # below the top there are few combinations left, and every label that is counted is one of theirs
     high, into = base.rolled_with_index(tuple(max(ladder.height - 2, 0) for ladder in ladders))
     labels = {a: high.codes(a) for a in usable}
-    found = []
+    candidates = []
     for attributes in [(a,) for a in usable] + list(combinations(usable, 2)):
         codes = labels[attributes[0]]
         if len(attributes) == 2:
             codes = joint_codes(pair := [labels[a] for a in attributes], [int(c.max()) + 1 for c in pair])
         rare = _rare(codes, high.sizes, max(4 * limit, base.rows // 500))
         if rare is not None:
-            found.append((rare, attributes))
+            candidates.append((rare, attributes))
     lines = np.bincount(into, minlength=len(high))
-    sized = [(int(lines @ rare), attributes, rare) for rare, attributes in found]
+    sized = [(int(lines @ rare), attributes, rare) for rare, attributes in candidates]
     smallest = sorted(sized, key=lambda f: f[:2])[:MOST_PROBES]
     return [_Probe(attributes, base, into, rare) for _, attributes, rare in smallest]
 
@@ -169,10 +166,10 @@ class SolutionNode:
     smallest: int  # records in the smallest class
     fails: Mapping[str, int]  # records in classes that fail a condition, by its name
     records_failing: int  # those that fail any condition, and would be left out
+    cells: int | None  # that would be suppressed, where cells may be and it is not hopeless
     cost: float | None  # None where nothing would be left
     holds: bool  # within what may be suppressed
-    cells: int | None = None  # that would be suppressed, where cells may be and it is not hopeless
-    chosen: bool = False
+    chosen: bool
 
 
 @dataclass(frozen=True)
@@ -213,18 +210,7 @@ class SolutionSpace:
             "suppress": self.suppress,
             "limit": self.limit,
             "nodes": [
-                {
-                    "levels": dict(zip(self.names, node.levels, strict=True)),
-                    "classes": node.classes,
-                    "smallest": node.smallest,
-                    "fails": dict(node.fails),
-                    "records_failing": node.records_failing,
-                    "cells": node.cells,
-                    "cost": node.cost,
-                    "holds": node.holds,
-                    "chosen": node.chosen,
-                }
-                for node in self.nodes
+                {**asdict(node), "levels": dict(zip(self.names, node.levels, strict=True))} for node in self.nodes
             ],
         }
 
@@ -244,65 +230,3 @@ def space_picture(space: SolutionSpace) -> Picture:
     title = "nodes of the lattice: the further left and down, the better"
     panel = Panel(series, title, f"cost ({space.measure})", "records that fail (%)")
     return Picture([panel], width=7.0, height=4.4)
-
-
-def space_of(
-    base: Classes,
-    conditions: Sequence[tuple[str, Condition]],
-    measure: Measure,
-    measure_name: str,
-    *,
-    limit: int,
-    cells: bool,
-    chosen: Levels | None,
-    weights: Mapping[str, float] | None = None,
-    table: TableCondition | None = None,
-) -> SolutionSpace:
-    """Every node is looked at, so a lattice must be small. `limit` is of records, or with `cells` of cells."""
-    heights = base.layout.heights
-    nodes = int(np.prod(np.array(heights, dtype=object)))
-    if nodes > MOST_NODES:
-        raise RecipeError(
-            f"A space of solutions that is looked at must have at most {MOST_NODES} nodes",
-            f"{nodes}",
-            "Use fewer levels or columns: begin at a higher level of a hierarchy (level = 1).",
-        )
-    tables, pairs = Tables(base.bare), [Tables(table) for table in base.pairs]
-    every = conditions[0][1] if len(conditions) == 1 else All(tuple(condition for _, condition in conditions))
-    found = []
-    for place in range(nodes):
-        levels = tuple(int(i) for i in np.unravel_index(place, heights))
-        rolled = tables.at(levels).occupied
-        classes = Classes(
-            rolled.layout, rolled.levels, rolled.keys, rolled.counts, tuple(t.at((*levels, 0)) for t in pairs)
-        )
-        fails = {name: lost_rows(classes, condition.held(classes.seen)) for name, condition in conditions}
-        failing = lost_rows(classes, every.held(classes.seen))
-        held = np.ones(len(classes), np.bool_) if cells else staying(every, classes, table)[1]
-        gone = failing if cells else lost_rows(classes, held)
-        number, cost = None, float(measure.cost(classes, held)) if bool(held.any()) else None
-        if cells and failing <= limit:
-            ordered = classes.by_keys()[0]
-            suppression = suppressed_at(ordered, every, weights)
-            gone = number = cells_of(ordered, suppression)
-            if isinstance(measure, Separable):
-                cost = cost_of(measure, ordered, suppression)
-        found.append(
-            SolutionNode(
-                levels,
-                len(classes),
-                int(classes.sizes.min()),
-                fails,
-                failing if cells else gone,
-                cost,
-                gone <= limit and bool(held.any()),
-                number,
-                levels == chosen,
-            )
-        )
-    names = tuple(ladder.name for ladder in base.layout.ladders)
-    ordered_nodes = sorted(
-        found, key=lambda n: (not n.chosen, not n.holds, n.cost is None, n.cost or 0.0, n.levels)
-    )
-    kind = "cells" if cells else "rows"
-    return SolutionSpace(names, base.rows, measure_name, limit, kind, tuple(ordered_nodes))
