@@ -17,7 +17,7 @@ from tests.notions.word_checks import overclaims_in, problems_of
 from pramana import Ledger, crosstab, make_signing_key, report, verify
 from pramana.app import collector
 from pramana.app.collector.application import SurveyPage
-from pramana.app.collector.closing import CollectionPlace, close_collection, results_of
+from pramana.app.collector.closing import CollectionFolder, close_collection, results_of
 from pramana.app.collector.store import CollectionStore
 from pramana.app.collector.submission import Submission
 from pramana.app.collector.survey import Survey
@@ -37,7 +37,7 @@ def survey_of(release: dict[str, Any], **section: Any) -> Survey:
     return Survey.read(Recipe.parse({"release": release, "attributes": ATTRIBUTES, "survey": section}))
 
 
-def filled(survey: Survey, place: CollectionPlace, records: int) -> tuple[CollectionStore, str]:
+def filled(survey: Survey, place: CollectionFolder, records: int) -> tuple[CollectionStore, str]:
     page = SurveyPage(survey).digest
     store = place.open(page, len(survey.columns))
     random = np.random.default_rng(5)
@@ -53,7 +53,7 @@ def filled(survey: Survey, place: CollectionPlace, records: int) -> tuple[Collec
     "release", [{"epsilon": 3}, {"epsilon": 2, "coin": "record"}], ids=["attribute", "record"]
 )
 def test_a_closed_survey_is_a_bundle_like_any_other(release: dict[str, Any], tmp_path: Path) -> None:
-    survey, place = survey_of(release), CollectionPlace(tmp_path / "bundle")
+    survey, place = survey_of(release), CollectionFolder(tmp_path / "bundle")
     store, page = filled(survey, place, 400)
     certificate = close_collection(survey, store, page, place.out)
     checked = verify(place.out)
@@ -89,7 +89,7 @@ def test_a_closed_survey_is_a_bundle_like_any_other(release: dict[str, Any], tmp
 
 
 def test_the_published_order_is_another_than_the_stores(tmp_path: Path) -> None:
-    survey, place = survey_of({"epsilon": 3}), CollectionPlace(tmp_path / "bundle")
+    survey, place = survey_of({"epsilon": 3}), CollectionFolder(tmp_path / "bundle")
     store, page = filled(survey, place, 300)
     close_collection(survey, store, page, place.out)
     import pyarrow.parquet as pq
@@ -104,7 +104,7 @@ def test_the_published_order_is_another_than_the_stores(tmp_path: Path) -> None:
 def test_k_that_is_not_reached_keeps_a_survey_open_unless_fewer_will_do(tmp_path: Path) -> None:
     """Planned for 2,000 and met by 50: k = 20 is not what 50 known participants have."""
     release = {"k": 20, "records": 2000}
-    survey, place = survey_of(release), CollectionPlace(tmp_path / "bundle")
+    survey, place = survey_of(release), CollectionFolder(tmp_path / "bundle")
     store, page = filled(survey, place, 50)
     live = results_of(survey, store.records())
     assert live.k < 2 and live.k_planned is not None and live.k_planned >= 20 and live.planned == 2000
@@ -112,7 +112,7 @@ def test_k_that_is_not_reached_keeps_a_survey_open_unless_fewer_will_do(tmp_path
         close_collection(survey, store, page, place.out)
     assert not place.out.exists() and not store.is_closed and store.count() == 50
     store.close()
-    fewer, other = survey_of(release, fewer=True), CollectionPlace(tmp_path / "other")
+    fewer, other = survey_of(release, fewer=True), CollectionFolder(tmp_path / "other")
     store, page = filled(fewer, other, 50)
     certificate = close_collection(fewer, store, page, other.out)
     assert certificate.guarantees[0]["value"] == live.k
@@ -121,7 +121,7 @@ def test_k_that_is_not_reached_keeps_a_survey_open_unless_fewer_will_do(tmp_path
 
 
 def test_epsilon_is_never_waived(tmp_path: Path) -> None:
-    survey, place = survey_of({"epsilon": 3}, fewer=True), CollectionPlace(tmp_path / "bundle")
+    survey, place = survey_of({"epsilon": 3}, fewer=True), CollectionFolder(tmp_path / "bundle")
     store, page = filled(survey, place, 30)
     lax = replace(survey, recipe=survey_of({"epsilon": 1}, fewer=True).recipe)
     with pytest.raises(UnreachableError, match="epsilon = 1"):
@@ -130,7 +130,7 @@ def test_epsilon_is_never_waived(tmp_path: Path) -> None:
 
 
 def test_nothing_is_published_of_nobody_and_a_bundle_is_not_overwritten(tmp_path: Path) -> None:
-    survey, place = survey_of({"epsilon": 3}), CollectionPlace(tmp_path / "bundle")
+    survey, place = survey_of({"epsilon": 3}), CollectionFolder(tmp_path / "bundle")
     store, page = filled(survey, place, 0)
     assert results_of(survey, store.records()).tables == ()
     with pytest.raises(SourceError, match="at least one record"):
@@ -138,19 +138,19 @@ def test_nothing_is_published_of_nobody_and_a_bundle_is_not_overwritten(tmp_path
     assert not store.is_closed
     place.out.mkdir()
     with pytest.raises(BundleError, match="already exists"):
-        CollectionPlace(place.out)
+        CollectionFolder(place.out)
     store.close()
 
 
 def test_invitations_are_made_once_and_kept_as_digests(tmp_path: Path) -> None:
-    survey, place = survey_of({"epsilon": 3}, invitations=5), CollectionPlace(tmp_path / "bundle")
+    survey, place = survey_of({"epsilon": 3}, invitations=5), CollectionFolder(tmp_path / "bundle")
     store = place.open("0" * 64, 2)
     place.invite(survey, store, lambda token: f"http://x/#{token}")
     links = place.invitations.read_text().split()
     assert len(set(links)) == 5 and place.invitations.stat().st_mode & 0o077 == 0
     place.invite(survey, store, lambda token: f"http://y/#{token}")
     assert place.invitations.read_text().split() == links
-    content = (place.folder / "records.db").read_bytes()
+    content = (place.path / "records.db").read_bytes()
     assert not any(link.partition("#")[2].encode() in content for link in links)
     store.close()
 
@@ -160,7 +160,7 @@ def test_the_command_line_closes_and_signs(tmp_path: Path, monkeypatch: Any, cap
     Path("survey.toml").write_text(SURVEY)
     make_signing_key("holder")
     survey = Survey.read("survey.toml")
-    store, _ = filled(survey, CollectionPlace(Path("bundle")), 40)
+    store, _ = filled(survey, CollectionFolder(Path("bundle")), 40)
     store.close()
     assert run(["collect", "survey.toml", "--out", "bundle", "--close", "--sign", "holder"]) == 0
     assert json.loads(capfd.readouterr().out) == {"bundle": "bundle", "records": 40}
@@ -169,7 +169,7 @@ def test_the_command_line_closes_and_signs(tmp_path: Path, monkeypatch: Any, cap
 
 
 def test_another_recipe_does_not_go_on_with_these_records(tmp_path: Path) -> None:
-    survey, place = survey_of({"epsilon": 3}), CollectionPlace(tmp_path / "bundle")
+    survey, place = survey_of({"epsilon": 3}), CollectionFolder(tmp_path / "bundle")
     store, _ = filled(survey, place, 3)
     store.close()
     with pytest.raises(CollectionError, match="begun with"):
@@ -188,7 +188,7 @@ def test_another_recipe_does_not_go_on_with_these_records(tmp_path: Path) -> Non
     ],
 )
 def test_a_certificate_is_of_devices_wholly_or_not_at_all(change: dict[str, Any], tmp_path: Path) -> None:
-    survey, place = survey_of({"epsilon": 3}), CollectionPlace(tmp_path / "bundle")
+    survey, place = survey_of({"epsilon": 3}), CollectionFolder(tmp_path / "bundle")
     store, page = filled(survey, place, 20)
     stated = close_collection(survey, store, page, place.out).to_json()
     store.close()
@@ -205,7 +205,7 @@ def test_waves_of_the_same_people_go_through_the_ledger(tmp_path: Path) -> None:
     survey = Survey.read(Recipe.parse({**content, "ledger": section}))
     page = SurveyPage(survey).digest
     for wave in (1, 2):
-        place = CollectionPlace(tmp_path / f"wave{wave}")
+        place = CollectionFolder(tmp_path / f"wave{wave}")
         place.reserve(survey, page)
         place.reserve(survey, page)  # after a restart
         assert [r.status for r in ledger.releases()] == ["committed"] * (wave - 1) + ["reserved"]
@@ -216,7 +216,7 @@ def test_waves_of_the_same_people_go_through_the_ledger(tmp_path: Path) -> None:
         assert ledger.total("town").epsilon == pytest.approx(1.5 * wave)
     ledger.limit("town", Fraction(4), "test")
     with pytest.raises(RefusedError, match=r"total epsilon .* within 4, got 4.5"):
-        CollectionPlace(tmp_path / "wave3").reserve(survey, page)
+        CollectionFolder(tmp_path / "wave3").reserve(survey, page)
     assert [r.status for r in ledger.releases()] == ["committed", "committed"]
 
 
@@ -226,7 +226,7 @@ def test_a_run_killed_between_bundle_and_ledger_is_completed_by_closing_again(
     monkeypatch.chdir(tmp_path)
     ledger = Ledger.create(tmp_path / "town.ledger")
     Path("survey.toml").write_text(f'{SURVEY}\n[ledger]\npath = "town.ledger"\npeople = "town"\n')
-    survey, place = Survey.read("survey.toml"), CollectionPlace(Path("bundle"))
+    survey, place = Survey.read("survey.toml"), CollectionFolder(Path("bundle"))
     page = SurveyPage(survey).digest
     place.reserve(survey, page)
     store, _ = filled(survey, place, 40)

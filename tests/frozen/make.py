@@ -626,7 +626,7 @@ def make_bundles(folder: Path) -> dict[str, dict[str, Any]]:
 def make_collected(folder: Path) -> dict[str, dict[str, Any]]:
     """Surveys that people answered on devices: bundles that nobody has a key or a source of."""
     from pramana.app.collector.application import SurveyPage
-    from pramana.app.collector.closing import CollectionPlace, close_collection
+    from pramana.app.collector.closing import CollectionFolder, close_collection
     from pramana.app.collector.submission import Submission
     from pramana.app.collector.survey import Survey
 
@@ -643,7 +643,7 @@ def make_collected(folder: Path) -> dict[str, dict[str, Any]]:
     }
     for name, (setting, columns, section) in wanted.items():
         survey = Survey.read(Recipe.parse({"release": setting, "attributes": columns, "survey": section}))
-        place = CollectionPlace(folder / "bundles" / name)
+        place = CollectionFolder(folder / "bundles" / name)
         page = SurveyPage(survey).digest
         store = place.open(page, len(survey.columns))
         random = np.random.default_rng(5)
@@ -651,7 +651,7 @@ def make_collected(folder: Path) -> dict[str, dict[str, Any]]:
             [Submission(random.bytes(16), (int(random.integers(3)), int(random.integers(4)))) for _ in range(120)]
         )
         close_collection(survey, store, page, place.out)
-        shutil.rmtree(place.folder)
+        shutil.rmtree(place.path)
     return {name: {"source": None, "by": "devices"} for name in wanted}
 
 

@@ -11,7 +11,7 @@ from tests.faults.scenarios.scenario import Scenario, must
 
 from pramana import verify
 from pramana.app.collector.application import SurveyPage
-from pramana.app.collector.closing import CollectionPlace, close_collection
+from pramana.app.collector.closing import CollectionFolder, close_collection
 from pramana.app.collector.store import CollectionStore, Outcome
 from pramana.app.collector.submission import Submission
 from pramana.app.collector.survey import Survey
@@ -55,9 +55,9 @@ def _sent(batch: int, i: int) -> Submission:
     return Submission(bytes([number + 1]) * 16, (number % 2, number % 3))
 
 
-def _opened(desk: Desk) -> tuple[Survey, str, CollectionPlace, CollectionStore]:
+def _opened(desk: Desk) -> tuple[Survey, str, CollectionFolder, CollectionStore]:
     survey = Survey.read("survey.toml")
-    page, place = SurveyPage(survey).digest, CollectionPlace(Path("out"))
+    page, place = SurveyPage(survey).digest, CollectionFolder(Path("out"))
     place.reserve(survey, page)
     database = desk.server.url(desk.database) if desk.server is not None else None
     return survey, page, place, place.open(page, len(survey.columns), database)
@@ -91,7 +91,7 @@ def _acknowledge(submission: Submission) -> None:
     sys.stdout.flush()
 
 
-def _tokens(place: CollectionPlace) -> list[str]:
+def _tokens(place: CollectionFolder) -> list[str]:
     if not place.invitations.exists():
         return []
     return sorted(line.partition("#")[2] for line in place.invitations.read_text().splitlines())

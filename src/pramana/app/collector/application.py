@@ -22,7 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pramana import __version__
-from pramana.app.collector.closing import CollectionPlace, CollectionResults, close_collection, results_of
+from pramana.app.collector.closing import CollectionFolder, CollectionResults, close_collection, results_of
 from pramana.app.collector.store import Arrivals, CollectionStore, Outcome
 from pramana.app.collector.submission import AddressLimit, Submission
 from pramana.app.collector.survey import Survey, interface_words
@@ -142,7 +142,7 @@ class Collector:
     survey: Survey
     page: SurveyPage
     store: CollectionStore
-    place: CollectionPlace
+    folder: CollectionFolder
     listener: Listener
     limit: AddressLimit
     sign: str | None = None
@@ -183,7 +183,7 @@ class Collector:
     # ------------------------------------------------------------ respondents
 
     async def _survey(self, _: Request) -> Response:
-        if self._closed or self.place.out.exists():
+        if self._closed or self.folder.out.exists():
             words = list(dict.fromkeys(w["not_sent_closed"] for w in self.survey.definition()["words"].values()))
             title = self.survey.title[self.survey.languages[0]]
             return self.page.pages.answer("closed.html", 410, title=title, closed=words)
@@ -240,17 +240,17 @@ class Collector:
         return await self._show()
 
     def _publish(self) -> None:
-        if self.place.out.exists():
+        if self.folder.out.exists():
             return
         self.store.tidy()
         try:
-            close_collection(self.survey, self.store, self.page.digest, self.place.out, sign=self.sign)
+            close_collection(self.survey, self.store, self.page.digest, self.folder.out, sign=self.sign)
         finally:
             self._closed = self.store.is_closed
 
     async def _show(self, problem: str = "") -> Response:
         results = await asyncio.to_thread(self._current)
-        out: Path = self.place.out
+        out: Path = self.folder.out
         return self.page.pages.answer(
             "organiser.html",
             409 if problem else 200,
@@ -260,7 +260,7 @@ class Collector:
             open=not out.exists(),
             bundle=str(out) if out.exists() else "",
             problem=problem,
-            invitations=str(self.place.invitations) if self.survey.invitations else "",
+            invitations=str(self.folder.invitations) if self.survey.invitations else "",
             close_token=self.visitor.form_token("close"),
         )
 

@@ -81,7 +81,7 @@ _RELEASE_PROMISES = ("k", "central", "delta")  # which depend on how many answer
 
 
 @dataclass(frozen=True)
-class CollectionPlace:
+class CollectionFolder:
     """`out` is the bundle to come. Until then records lie in the folder OUT.collection beside it."""
 
     out: Path
@@ -90,20 +90,20 @@ class CollectionPlace:
         check_new(self.out)
 
     @property
-    def folder(self) -> Path:
+    def path(self) -> Path:
         return self.out.absolute().with_name(self.out.name + ".collection")
 
     @property
     def invitations(self) -> Path:
-        return self.folder / "invitations.txt"
+        return self.path / "invitations.txt"
 
     def open(self, page: str, columns: int, database: str | None = None) -> CollectionStore:
         """The store, made where there is none."""
         try:
-            self.folder.mkdir(mode=0o700, exist_ok=True)
+            self.path.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise CollectionError(f"The folder {self.folder} must be writable", error.strerror) from None
-        return CollectionStore.open(database or self.folder / "records.db", page, columns)
+            raise CollectionError(f"The folder {self.path} must be writable", error.strerror) from None
+        return CollectionStore.open(database or self.path / "records.db", page, columns)
 
     def reserve(self, survey: Survey, page: str) -> None:
         """Enter the survey into its recipe's ledger before anyone answers, unless a limit would be passed."""

@@ -79,10 +79,10 @@ class CollectionStore(WritersInTurn):
     untidied: int = 0  # records since the store was last written anew
 
     @classmethod
-    def open(cls, place: str | Path, page: str, columns: int) -> CollectionStore:
+    def open(cls, url: str | Path, page: str, columns: int) -> CollectionStore:
         """Open a store, or make it; one that was begun with another page is refused."""
-        name = shown_url(place)
-        text = connection_string(str(place), "the store", CollectionError, "Such as postgresql://host/database.")
+        name = shown_url(url)
+        text = connection_string(str(url), "the store", CollectionError, "Such as postgresql://host/database.")
         if "://" in text:
             engine = postgresql_in_turn(text, "store", CollectionError, pool_pre_ping=True, pool_size=4)
             store = cls(engine, name, None, columns)
@@ -105,14 +105,14 @@ class CollectionStore(WritersInTurn):
 
     def add(self, batch: Sequence[Submission]) -> list[Outcome]:
         """Store a batch in one transaction, in an order that only the key tells; on disk when it returns."""
-        placed = [(self._place(submission.identifier), submission) for submission in batch]
+        keyed = [(self._row_key(submission.identifier), submission) for submission in batch]
         with self.writing() as connection:
             if self._state(connection, "closed") is not None:
                 return [Outcome.CLOSED for _ in batch]
-            known = _present(connection, RECORDS.c.place, [place for place, _ in placed])
+            known = _present(connection, RECORDS.c.place, [place for place, _ in keyed])
             unspent = _present(connection, INVITATIONS.c.digest, [_digest(s) for s in batch if s.invitation])
-            outcomes = [_outcome(place, submission, known, unspent) for place, submission in placed]
-            pairs = zip(placed, outcomes, strict=True)
+            outcomes = [_outcome(place, submission, known, unspent) for place, submission in keyed]
+            pairs = zip(keyed, outcomes, strict=True)
             stored = [pair for pair, outcome in pairs if outcome is Outcome.STORED]
             _write(connection, stored)
         self.untidied += len(stored)
@@ -184,7 +184,7 @@ class CollectionStore(WritersInTurn):
 
     # ------------------------------------------------------------ its own
 
-    def _place(self, identifier: bytes) -> bytes:
+    def _row_key(self, identifier: bytes) -> bytes:
         return hmac.digest(self._key, identifier, "sha256")[:16]
 
     def _begin(self, page: str) -> None:

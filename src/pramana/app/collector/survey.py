@@ -216,45 +216,45 @@ def _questions(
     ordered = [*section.order, *(name for name in by_name if name not in section.order)]
     questions: dict[str, Question] = {}
     for name in ordered:
-        asked = section.questions.get(name) or QuestionSection(text=name)
-        questions[name] = _question(by_name[name], asked, languages, {n: by_name[n] for n in questions})
+        question = section.questions.get(name) or QuestionSection(text=name)
+        questions[name] = _question(by_name[name], question, languages, {n: by_name[n] for n in questions})
     return tuple(questions.values())
 
 
 def _question(
-    attribute: Attribute, asked: QuestionSection, languages: Sequence[str], earlier: Mapping[str, Attribute]
+    attribute: Attribute, section: QuestionSection, languages: Sequence[str], earlier: Mapping[str, Attribute]
 ) -> Question:
     where, domain = f"survey.questions.{attribute.name}", attribute.coded
-    for value in asked.options:
+    for value in section.options:
         if value not in domain.labels:
             raise RecipeError(
                 f"{where}.options must name values of the column", repr(value), near(value, domain.labels)
             )
     when = {}
-    for name, values in asked.when.items():
+    for name, values in section.when.items():
         if name not in earlier:
-            hint = near(name, earlier) or "A question is asked or not by answers that were given before it."
+            hint = near(name, earlier) or "A question is section or not by answers that were given before it."
             raise RecipeError(f"{where}.when must name earlier questions", repr(name), hint)
         when[name] = tuple(_code(earlier[name].coded, value, f"{where}.when.{name}") for value in values)
     missing = domain.missing_code
     assert missing is not None
     return Question(
         attribute.name,
-        _said(asked.text, languages, f"{where}.text"),
-        None if asked.help is None else _said(asked.help, languages, f"{where}.help"),
-        tuple(_option(domain, code, asked, languages, where) for code in range(len(domain.labels))),
+        _said(section.text, languages, f"{where}.text"),
+        None if section.help is None else _said(section.help, languages, f"{where}.help"),
+        tuple(_option(domain, code, section, languages, where) for code in range(len(domain.labels))),
         when,
-        missing if asked.otherwise is None else _code(domain, asked.otherwise, f"{where}.otherwise"),
+        missing if section.otherwise is None else _code(domain, section.otherwise, f"{where}.otherwise"),
     )
 
 
 def _option(
-    domain: Domain, code: int, asked: QuestionSection, languages: Sequence[str], where: str
+    domain: Domain, code: int, section: QuestionSection, languages: Sequence[str], where: str
 ) -> dict[str, str]:
     """What people read for a value: the recipe's words, a range in words, or the value itself."""
     label = domain.labels[code]
-    if label in asked.options:
-        return _said(asked.options[label], languages, f"{where}.options.{label}")
+    if label in section.options:
+        return _said(section.options[label], languages, f"{where}.options.{label}")
     if not domain.edges:
         return dict.fromkeys(languages, label)
     low, high = domain.edges[code], domain.edges[code + 1]

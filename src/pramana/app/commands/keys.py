@@ -63,8 +63,6 @@ def check_command(recipe: str) -> Answer:
     return Answer({"valid": not problems, "problems": problems}, lines, ok=not problems)
 
 
-RECORDS = 500_000
-K = 100
 COLUMNS = ("sex", "age", "income", "worked_last_year")
 TABLE = ("sex", "worked_last_year")
 
@@ -73,8 +71,8 @@ TABLE = ("sex", "worked_last_year")
 @click.option(
     "--out", default="demo-output", show_default=True, help="A new folder; a number is added if it exists."
 )
-@click.option("--records", type=click.IntRange(min=1000), default=RECORDS, show_default=True)
-@click.option("--k", type=click.IntRange(min=1), default=K, show_default=True)
+@click.option("--records", type=click.IntRange(min=1000), default=500_000, show_default=True)
+@click.option("--k", type=click.IntRange(min=1), default=100, show_default=True)
 def demo_command(out: str, records: int, k: int) -> int:
     """Publish a generated census, verify it, and reconstruct a table next to the truth."""
     from pramana import datasets

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from pramana.app.screen import free_path, missing_server, sign_option
 from pramana.errors import RecipeError
-
-if TYPE_CHECKING:
-    from pramana.app.collector.survey import Survey
 
 
 @click.command("collect")
@@ -32,10 +28,13 @@ def collect_command(
     per_address: int, sign: str | None, no_browser: bool, closing: bool,
 ) -> None:  # fmt: skip
     """Ask what nobody may know: serve the survey of RECIPE, whose answers are randomised before they are sent."""
-    from pramana.app.collector.closing import CollectionPlace, close_collection, complete_collection
+    from pramana.app.collector.closing import CollectionFolder, close_collection, complete_collection
     from pramana.app.collector.submission import AddressLimit
+    from pramana.app.collector.survey import DEMONSTRATION, Survey
 
-    survey = _survey(recipe, demo)
+    if demo == (recipe is not None):
+        raise RecipeError("A survey must have a recipe, or be the demonstration", "both" if demo else "neither")
+    survey = Survey.read(DEMONSTRATION if recipe is None else recipe)
     if out is None:
         if not demo:
             raise RecipeError("--out must name the folder of the bundle to come", "no --out")
@@ -49,33 +48,25 @@ def collect_command(
     if closing:
         certificate = complete_collection(survey, page.digest, Path(out))
         if certificate is None:
-            place = CollectionPlace(Path(out))
-            store = place.open(page.digest, len(survey.columns), db)
-            certificate = close_collection(survey, store, page.digest, place.out, sign=sign)
+            folder = CollectionFolder(Path(out))
+            store = folder.open(page.digest, len(survey.columns), db)
+            certificate = close_collection(survey, store, page.digest, folder.out, sign=sign)
         click.echo(json.dumps({"bundle": out, "records": certificate.records}))
         return
-    place = CollectionPlace(Path(out))
+    folder = CollectionFolder(Path(out))
     listener = Listener.open(host, port, url)
     if not (listener.secure or listener.is_local):
         click.echo("Note: without https whoever is on the way can change the page. See --url.", err=True)
     try:
-        place.reserve(survey, page.digest)
-        store = place.open(page.digest, len(survey.columns), db)
-        place.invite(survey, store, lambda token: f"{listener.base}/#{token}")
-        collector = Collector(survey, page, store, place, listener, AddressLimit(per_address), sign)
+        folder.reserve(survey, page.digest)
+        store = folder.open(page.digest, len(survey.columns), db)
+        folder.invite(survey, store, lambda token: f"{listener.base}/#{token}")
+        collector = Collector(survey, page, store, folder, listener, AddressLimit(per_address), sign)
         organiser = f"{listener.base}/organiser?token={collector.visitor.new_token()}"
         announcement = {"survey": f"{listener.base}/", "organiser": organiser}
         serve(collector.application(), listener, announcement, None if no_browser else organiser)
     finally:
         listener.socket.close()
-
-
-def _survey(recipe: str | None, demo: bool) -> Survey:
-    from pramana.app.collector.survey import DEMONSTRATION, Survey
-
-    if demo == (recipe is not None):
-        raise RecipeError("A survey must have a recipe, or be the demonstration", "both" if demo else "neither")
-    return Survey.read(DEMONSTRATION if recipe is None else recipe)
 
 
 @click.command("studio")
