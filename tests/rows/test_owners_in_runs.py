@@ -20,11 +20,11 @@ from pramana.rows.spark.blocks import Encoding, joined, packed, unpacked
 from pramana.rows.spark.frames import SparkTable
 from pramana.rows.spark.owners import (
     AttachedRows,
-    ColumnReport,
     DigestRun,
     FirstRows,
     RunOwners,
     SealedRuns,
+    UnitColumnReport,
     _digests_of,
     _numbered,
 )
@@ -33,7 +33,7 @@ from pramana.rows.spark.steps import REPORT, performed
 
 def first_rows(
     values: pa.Array, cuts: list[int], buckets: int
-) -> tuple[list[int], dict[int, ColumnReport], bytes]:
+) -> tuple[list[int], dict[int, UnitColumnReport], bytes]:
     """By row the first one of the same value, what the runs tell of themselves, and all that was sent."""
     step = DigestRun("pid", buckets, SEAL)
     reports, sent = {}, []
@@ -109,7 +109,7 @@ def test_rows_that_were_not_counted_before_are_refused(rows: list[int]) -> None:
 
 
 def test_a_run_that_tells_of_another_number_of_rows_is_refused() -> None:
-    told = {"pid": {0: ColumnReport(3, "a"), 1: ColumnReport(2, "b")}}
+    told = {"pid": {0: UnitColumnReport(3, "a"), 1: UnitColumnReport(2, "b")}}
     assert _digests_of(told, 1, 2) == {"pid": "b"}
     assert _digests_of(told, 2, 0) == {"pid": ContentDigest().hexdigest()}
     for run, rows in ((1, 3), (2, 1)):

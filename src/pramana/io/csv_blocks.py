@@ -9,18 +9,18 @@ quote opens a value only where the value begins, and two quotes inside are one.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramana.files.store_path import AnyPath
+from pramana.io.text_file import ByteReader
 
 START, VALUE, QUOTED, AFTER_QUOTE = range(
     4
@@ -202,16 +202,13 @@ def _windows(file: BinaryIO, start: int, stop: int) -> Iterator[bytes]:
         yield window
 
 
-class _Part(io.RawIOBase):
+class _Part(ByteReader):
     """The bytes of a part behind those of the header."""
 
     def __init__(self, path: AnyPath, part: CsvPart) -> None:
         self._file = cast(BinaryIO, path.open("rb"))
         self._file.seek(part.start)
         self._head, self._left = part.header, part.stop - part.start
-
-    def readable(self) -> bool:
-        return True
 
     def readall(self) -> bytes:
         return self.read(len(self._head) + self._left)
@@ -223,11 +220,6 @@ class _Part(io.RawIOBase):
         rows = self._file.read(min(size - len(head), self._left))
         self._left -= len(rows)
         return head + rows
-
-    def readinto(self, buffer: Any) -> int:
-        block = self.read(len(buffer))
-        buffer[: len(block)] = block
-        return len(block)
 
     def close(self) -> None:
         self._file.close()

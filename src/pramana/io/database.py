@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pramana.errors import PramanaError, SourceError
+from pramana.errors import MissingExtraError, PramanaError, SourceError, install_command
 from pramana.io.columns import is_bytes
 from pramana.schema.connection import connection_string
 
@@ -107,6 +107,16 @@ class Database(ABC):
                     f"The table {table.name!r} already exists", hint="Choose another name, or drop it."
                 ) from None
             raise SourceError(f"{self._where} {must}", got) from None
+
+
+def driver(module: str, package: str, database: str) -> Any:
+    """A library of the extra `database`, loaded when it is needed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtraError(
+            f"{database} needs the package {package}", "none", install_command("database")
+        ) from None
 
 
 def open_database(url: str, section: str = "source", writing: bool = False) -> Database:

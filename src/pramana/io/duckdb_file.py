@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from pramana.errors import MissingExtraError, SourceError, install_command
+from pramana.errors import SourceError
 from pramana.files.atomic import open_regular
 from pramana.io.columns import check_type, select
-from pramana.io.database import Database, Fallible, TableName, named_query, quoted
+from pramana.io.database import Database, Fallible, TableName, driver, named_query, quoted
 from pramana.io.sqlite import file_of
 
 # Extensions would be fetched from the internet when a query needs one. What a query cannot hold in memory would be
@@ -48,12 +48,7 @@ class DuckDB(Database):
     """A connection to a file that exists, with one transaction."""
 
     def __init__(self, url: str, section: str, writing: bool) -> None:
-        try:
-            import duckdb
-        except ImportError:
-            raise MissingExtraError(
-                "DuckDB needs the package duckdb", "none", install_command("database")
-            ) from None
+        duckdb = driver("duckdb", "duckdb", "DuckDB")
         super().__init__(section)
         path = file_of(url, section)
         _check_file(path, self._where)

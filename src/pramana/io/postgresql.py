@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramana.errors import MissingExtraError, SourceError, install_command
+from pramana.errors import SourceError
 from pramana.io.columns import check_type, select
-from pramana.io.database import DIGITS, Database, Fallible, TableName, named_query, quoted
+from pramana.io.database import DIGITS, Database, Fallible, TableName, driver, named_query, quoted
 
 _LONGEST_NAME = 63  # bytes; PostgreSQL would cut a longer name and say nothing
 _BATCH_BYTES = 1 << 22
@@ -62,12 +62,9 @@ class PostgreSQL(Database):
     """A connection with one transaction, read-only unless it is for writing."""
 
     def __init__(self, url: str, section: str, writing: bool) -> None:
-        try:
-            from adbc_driver_postgresql import dbapi
-        except ImportError:
-            raise MissingExtraError(
-                "PostgreSQL needs the package adbc-driver-postgresql", "none", install_command("database")
-            ) from None
+        driver("adbc_driver_postgresql", "adbc-driver-postgresql", "PostgreSQL")
+        from adbc_driver_postgresql import dbapi
+
         super().__init__(section)
         with self._plainly("must be reachable"):
             self._connection = dbapi.connect(url)

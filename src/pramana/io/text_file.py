@@ -128,15 +128,24 @@ def _read_up_to(file: BinaryIO, size: int) -> bytes:
     return b"".join(parts)
 
 
-class _Bounded(io.RawIOBase):
+class ByteReader(io.RawIOBase):
+    """A stream of bytes whose `read` a subclass has."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        block = self.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+
+class _Bounded(ByteReader):
     """An unpacked stream that ends in a refusal where it is longer than a table of the file's size could be."""
 
     def __init__(self, stream: pa.NativeFile, path: AnyPath) -> None:
         self._stream, self._path = stream, path
         self._left = self._most = max(LEAST_BOUND, MOST_RATIO * path.stat().st_size)
-
-    def readable(self) -> bool:
-        return True
 
     def read(self, size: int | None = -1) -> bytes:
         block: bytes = self._stream.read(_BLOCK if size is None or size < 0 else size)
@@ -148,8 +157,3 @@ class _Bounded(io.RawIOBase):
                 "If it is meant to, unpack it first.",
             )
         return block
-
-    def readinto(self, buffer: Any) -> int:
-        block = self.read(len(buffer))
-        buffer[: len(block)] = block
-        return len(block)

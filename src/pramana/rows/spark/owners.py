@@ -44,7 +44,7 @@ Numbers = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
-class ColumnReport:
+class UnitColumnReport:
     """A run: its rows, and the digest of the column that tells whose they are."""
 
     rows: int
@@ -80,7 +80,7 @@ class DigestRun:
                     own = order[start:stop]
                     sent = self.seal.closed(number + 1, first, own.tobytes() + digests[own].tobytes())
                     yield number + 1, first, sent
-        yield ColumnReport(count, content.hexdigest())
+        yield UnitColumnReport(count, content.hexdigest())
 
     def _digests(self, column: pa.ChunkedArray) -> NDArray[np.uint8]:
         encoded = pa.concat_arrays(column.chunks).dictionary_encode()
@@ -120,7 +120,7 @@ def brought_together(table: SparkTable, unit: UnitSection, key: Key) -> tuple[At
     records = table.records
     if records > _MOST_ROWS:
         raise SourceError(f"A table of people with several rows must have at most {_MOST_ROWS} rows", str(records))
-    reports: dict[str, dict[int, ColumnReport]] = {}
+    reports: dict[str, dict[int, UnitColumnReport]] = {}
 
     def numbered(name: str) -> Numbers:
         numbers, reports[name] = _numbered(table, name)
@@ -141,21 +141,21 @@ def brought_together(table: SparkTable, unit: UnitSection, key: Key) -> tuple[At
         raise
 
 
-def _digests_of(reports: Mapping[str, Mapping[int, ColumnReport]], run: int, rows: int) -> dict[str, str]:
+def _digests_of(reports: Mapping[str, Mapping[int, UnitColumnReport]], run: int, rows: int) -> dict[str, str]:
     """Of the columns of [unit]; a run without rows may not have told of itself."""
-    nothing = ColumnReport(0, ContentDigest().hexdigest())
+    nothing = UnitColumnReport(0, ContentDigest().hexdigest())
     own = {name: runs.get(run, nothing) for name, runs in reports.items()}
     if any(one.rows != rows for one in own.values()):
         raise changed_people()
     return {name: one.digest for name, one in own.items()}
 
 
-def _numbered(table: SparkTable, column: str) -> tuple[Numbers, dict[int, ColumnReport]]:
+def _numbered(table: SparkTable, column: str) -> tuple[Numbers, dict[int, UnitColumnReport]]:
     """Numbers for the values of a column as they first appear, and what each run told of itself."""
     records, seal = table.records, new_seal()
     buckets = min(_MOST_BUCKETS, 1 + records // _BUCKET)
     job = table.job(DigestRun(column, buckets, seal))
-    reports: dict[int, ColumnReport] = {}
+    reports: dict[int, UnitColumnReport] = {}
     first, seen = np.zeros(records, np.uint32), 0
     for slot, number, content in job.ordered(FirstRows(seal), buckets):
         if slot == REPORT:
