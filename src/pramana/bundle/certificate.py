@@ -128,7 +128,6 @@ class Certificate:
         try:
             form = read_section(CertificateForm, statement, "certificate.json", BundleError)
             attributes = tuple(Attribute.from_json(a) for a in form.attributes)
-            unit = None if form.unit is None else Unit(**msgspec.structs.asdict(form.unit))
         except SchemaError as error:
             raise BundleError(
                 "The columns and the unit of a certificate must be stated in full", str(error)
@@ -138,7 +137,7 @@ class Certificate:
         stated |= {name: tuple(stated[name]) for name in ("dropped", "guarantees", "warnings")}
         if "parts" in stated:
             stated["parts"] = PartSet.from_json(stated["parts"])
-        return cls(**{**stated, "attributes": attributes, "unit": unit})
+        return cls(**{**stated, "attributes": attributes, "unit": form.unit})
 
     @classmethod
     def read(cls, path: Path) -> Certificate:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from pramana.schema.sections import MOST_PART_ROWS
+from pramana.schema.unit import Unit
 
 FORMAT = "pramana-certificate"
 VERSION = 2
@@ -122,19 +123,6 @@ class SignatureForm(Form, frozen=True, kw_only=True):
     signature: Annotated[str, Meta(pattern="^[0-9a-f]{128}$", extra={"must": "128 hexadecimal digits"})]
 
 
-class UnitForm(Form, frozen=True, kw_only=True, omit_defaults=True):
-    """Whose privacy is meant: the columns that told people and households apart, and bounds on what each has."""
-
-    kind: Literal["row", "person", "household"]
-    person: Label | None = None
-    household: Label | None = None
-    rows: Annotated[int, Meta(ge=1)] | None = None
-    persons: Annotated[int, Meta(ge=1)] | None = None
-    people: Annotated[int, Meta(ge=1)] | None = None
-    households: Annotated[int, Meta(ge=1)] | None = None
-    from_data: tuple[Literal["rows", "persons"], ...] = ()
-
-
 class CertificateForm(Form, frozen=True, kw_only=True):
     """certificate.json"""
 
@@ -161,7 +149,7 @@ class CertificateForm(Form, frozen=True, kw_only=True):
     parts: PartsForm | msgspec.UnsetType = msgspec.UNSET
     digest: Digest | None = None
     signature: SignatureForm | None = None
-    unit: UnitForm | None = None
+    unit: Unit | None = None
 
 
 # One thing that was checked of a bundle.

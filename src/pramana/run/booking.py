@@ -63,8 +63,7 @@ def booked(
     """
     section = recipe.ledger
     assert section is not None
-    ledger = Ledger.open(section.path)
-    try:
+    with contextlib.closing(Ledger.open(section.path)) as ledger:
         booking = _booking(recipe, plan, guarantees, rows, holding)
         under = DigestUnderKeys.prepared(rows.commitment, ledger, booking.table.records)
         booked_now = ledger.book(booking, under)
@@ -76,8 +75,6 @@ def booked(
                 with contextlib.suppress(LedgerError):
                     ledger.abandon(release.id, booking.who, "it failed before a bundle appeared")
             raise
-    finally:
-        ledger.close()
 
 
 def _appeared(holding: Holding) -> bool:
@@ -166,11 +163,8 @@ def book_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: Pat
         again=section.again,
         who=whoami(),
     )
-    ledger = Ledger.open(section.path)
-    try:
+    with contextlib.closing(Ledger.open(section.path)) as ledger:
         return ledger.book(booking, lambda _: None).release
-    finally:
-        ledger.close()
 
 
 def commit_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: Path, content: str) -> bool:
@@ -178,11 +172,8 @@ def commit_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: P
     release = book_collection(recipe, plan, page, out)
     if recipe.ledger is None or release is None or release.status != "reserved":
         return False
-    ledger = Ledger.open(recipe.ledger.path)
-    try:
+    with contextlib.closing(Ledger.open(recipe.ledger.path)) as ledger:
         ledger.commit(release.id, content, whoami(), {"bundle": str(out)})
-    finally:
-        ledger.close()
     return True
 
 

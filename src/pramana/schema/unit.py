@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -10,8 +9,9 @@ from msgspec import Meta
 
 from pramana.errors import RecipeError, SchemaError
 from pramana.schema.sections import RecipeSection
-from pramana.schema.typed import Flag, PlainText
+from pramana.schema.typed import Count, Flag, PlainText
 
+_Column = Annotated[str, Meta(max_length=1 << 16)]
 Storey = Literal["person", "household"]
 MOST_IN_A_UNIT = 10_000
 Bound = Annotated[int, Meta(ge=1, le=MOST_IN_A_UNIT, extra={"must": f"a whole number from 1 to {MOST_IN_A_UNIT}"})]
@@ -58,22 +58,19 @@ def _given(section: UnitSection, key: str) -> bool:
     return msgspec.structs.asdict(section)[key] is not None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Unit:
-    """Whose rows form one record in a release: all that a certificate says of it.
+class Unit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Whose privacy is meant: the columns that told people and households apart, and bounds on what each has."""
 
-    `rows` and `persons` are bounds: the recipe's, or what the data has at most where `from_data` names them; None
-    where nothing depends on one. Without a column for people every row is a person.
-    """
-
+    # Bounds are the recipe's, or what the data has at most where `from_data` names them; None where nothing
+    # depends on one. Without a column for people every row is a person.
     kind: Literal["row", "person", "household"]
-    person: str | None = None
-    household: str | None = None
-    rows: int | None = None
-    persons: int | None = None
-    people: int | None = None
-    households: int | None = None
-    from_data: tuple[str, ...] = ()
+    person: _Column | None = None
+    household: _Column | None = None
+    rows: Count | None = None
+    persons: Count | None = None
+    people: Count | None = None
+    households: Count | None = None
+    from_data: tuple[Literal["rows", "persons"], ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind == "row":
@@ -119,14 +116,5 @@ class Unit:
         )
 
     def to_json(self) -> dict[str, Any]:
-        stated = {
-            "kind": self.kind,
-            "person": self.person,
-            "household": self.household,
-            "rows": self.rows,
-            "persons": self.persons,
-            "people": self.people,
-            "households": self.households,
-        }
-        plain: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
-        return {**plain, **({"from_data": list(self.from_data)} if self.from_data else {})}
+        stated: dict[str, Any] = msgspec.to_builtins(self)
+        return {**stated, "from_data": list(self.from_data)} if self.from_data else stated

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+import msgspec
+
 from pramana.bundle.form import Check
 from pramana.errors import RecipeError, SourceError, UnreachableError
 from pramana.mechanisms.guarantees import Circumstances
@@ -77,7 +79,7 @@ def bounded(unit: Unit | None, draws: UnitDraws) -> Unit:
     """The unit with the bounds that its guarantees hold for."""
     assert unit is not None, "draws are of a unit"
     persons = draws.persons if unit.household is not None else None
-    return replace(unit, rows=draws.rows, persons=persons, from_data=draws.from_data)
+    return msgspec.structs.replace(unit, rows=draws.rows, persons=persons, from_data=draws.from_data)
 
 
 def around_units(circumstances: Circumstances, draws: UnitDraws | None) -> Circumstances:
