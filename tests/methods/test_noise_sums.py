@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import SourceError
+from pramana.methods.columns import NumberUse
 from pramana.methods.noise import numbers
 from pramana.methods.noise.numbers import ExactSum, NumberSummary, PieceNumbers
-from pramana.methods.numbers import NumberUse
 from pramana.schema.kind import decimal_number
 
 FINITE = st.floats(-1e290, 1e290, allow_nan=False)

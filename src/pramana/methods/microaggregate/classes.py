@@ -22,7 +22,20 @@ from pramana.errors import PramanaError, RecipeError, UnreachableError
 from pramana.io.columns import numbers
 from pramana.methods.cell_table import CheckedColumn, ShownCells, ShownColumn
 from pramana.methods.cells import label_column
-from pramana.methods.columns import coded, leaves_of, number_values
+from pramana.methods.columns import (
+    LARGEST_WHOLE,
+    MOST_PLACES,
+    Decimals,
+    NumberUse,
+    ShownNumbers,
+    check_reach,
+    coded,
+    leaves_of,
+    number_of,
+    number_values,
+    refuse_others,
+    stated_decimals,
+)
 from pramana.methods.microaggregate.grouping import (
     Microaggregation,
     Numbers,
@@ -32,17 +45,6 @@ from pramana.methods.microaggregate.grouping import (
     mdav,
     optimal_univariate,
     standardised_loss,
-)
-from pramana.methods.numbers import (
-    LARGEST_WHOLE,
-    MOST_PLACES,
-    Decimals,
-    NumberUse,
-    ShownNumbers,
-    check_reach,
-    number_of,
-    refuse_others,
-    stated_decimals,
 )
 from pramana.methods.protocol import Examination, content_checks
 from pramana.methods.recipe import Recipe

@@ -18,6 +18,7 @@ from msgspec import Meta
 
 from pramana.errors import RecipeError, SourceError
 from pramana.io.columns import numbers
+from pramana.methods.columns import Decimals, stated_decimals
 from pramana.methods.noise.numbers import (
     Floats,
     Moments,
@@ -28,7 +29,6 @@ from pramana.methods.noise.numbers import (
     root_of,
     true_of,
 )
-from pramana.methods.numbers import Decimals, stated_decimals
 from pramana.methods.perturbed import PerturbedDesign, refuse_domains
 from pramana.methods.recipe import Recipe
 from pramana.methods.usefulness import TableWorth, Usefulness, tables_asked

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pramana.bundle.certificate import Certificate, JsonObject
 from pramana.bundle.form import Form
 from pramana.errors import BundleError
-from pramana.methods.columns import unchanged
+from pramana.methods.columns import ShownNumbers, unchanged
 from pramana.methods.noise.columns import (
     NoisedColumn,
     NoiseDesign,
@@ -26,7 +26,6 @@ from pramana.methods.noise.columns import (
     published_numbers,
     worth_of_noise,
 )
-from pramana.methods.numbers import ShownNumbers
 from pramana.methods.perturbed import PerturbedPlan, PerturbedTable, misfit
 from pramana.methods.protocol import (
     ColumnUncertainty,

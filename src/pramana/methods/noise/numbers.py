@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pramana.errors import SourceError
 from pramana.io.codes import Numbering
 from pramana.io.columns import flags_of, is_text, numbers, values_of
-from pramana.methods.numbers import (
+from pramana.methods.columns import (
     FARTHEST,
     LARGEST_WHOLE,
     MOST_PLACES,

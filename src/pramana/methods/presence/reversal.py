@@ -39,14 +39,11 @@ Verdict = Literal["withstood", "broken", "unproven"]
 
 
 class Reversal(Form, frozen=True):
-    """What came of undoing a release, as a certificate states it.
-
-    The verdict, why, and the least and greatest existence probability the intruder is left with where known.
-    """
+    """What came of undoing the release, as a certificate states it."""
 
     verdict: Verdict
     reason: str
-    lowest: Chance | None
+    lowest: Chance | None  # existence probability that the intruder is left with, where known
     highest: Chance | None
     classes: Ordinal
     enumerated: Ordinal
