@@ -84,7 +84,7 @@ html_option = click.option(
 )
 
 
-class Text(click.ParamType):  # type: ignore[type-arg]  # not generic in every version
+class ParsedText(click.ParamType):  # type: ignore[type-arg]  # not generic in every version
     """An option that `read` makes a value of; `must` says what it takes to be one."""
 
     name = "text"
@@ -100,7 +100,7 @@ class Text(click.ParamType):  # type: ignore[type-arg]  # not generic in every v
             raise RecipeError(f"{option} must be {self._must}", repr(value[:80])) from None
 
 
-def numbers(kind: Callable[[str], Any], must: str, least: float | None = None) -> Text:
+def numbers(kind: Callable[[str], Any], must: str, least: float | None = None) -> ParsedText:
     """Numbers with commas between them; no text is none of them."""
 
     def read(text: str) -> tuple[Any, ...]:
@@ -109,10 +109,10 @@ def numbers(kind: Callable[[str], Any], must: str, least: float | None = None) -
             raise ValueError("a number that is too small")
         return values
 
-    return Text(read, must)
+    return ParsedText(read, must)
 
 
-NAMES = Text(lambda text: tuple(part.strip() for part in text.split(",") if part.strip()))
+NAMES = ParsedText(lambda text: tuple(part.strip() for part in text.split(",") if part.strip()))
 
 
 def guarantee_lines(guarantees: Iterable[Mapping[str, Any]], cited: bool = False) -> Iterator[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import io
 import os
 import re
@@ -17,7 +18,7 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from pramana.errors import BundleError, InputError
 
@@ -352,3 +353,23 @@ def own_file(path: Path) -> Path:
     if other is not None:
         raise BundleError(f"{path} must be a file of the bundle", other)
     return path
+
+
+class DigestedFile(io.RawIOBase):
+    """A file that is digested as it is written; without one only the digest is made."""
+
+    def __init__(self, file: Any = None) -> None:
+        self.sha256, self.length, self._file = hashlib.sha256(), 0, file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if self._file is not None:
+            self._file.write(data)
+        self.sha256.update(data)
+        self.length += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self.length

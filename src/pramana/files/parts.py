@@ -12,7 +12,6 @@ of them are there.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import secrets
@@ -20,13 +19,13 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, Protocol, TypeVar, cast
+from typing import Annotated, BinaryIO, Literal, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import Meta
 
 from pramana.errors import BundleError
-from pramana.files.atomic import NO_ROOM, PARTS
+from pramana.files.atomic import NO_ROOM, PARTS, DigestedFile
 from pramana.files.store_path import StorePath, new_object, put
 
 T = TypeVar("T")
@@ -188,26 +187,6 @@ class HiddenParts:
         notes = json.loads(file.read_text()) if file.exists() else {}
         entries = {name: {"sha256": one["sha256"], "bytes": one["bytes"]} for name, one in notes.items()}
         return cls({name: one["hidden"] for name, one in notes.items()}, entries)
-
-
-class DigestedFile(io.RawIOBase):
-    """A file that is digested as it is written; without one only the digest is made."""
-
-    def __init__(self, file: Any = None) -> None:
-        self.sha256, self.length, self._file = hashlib.sha256(), 0, file
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        if self._file is not None:
-            self._file.write(data)
-        self.sha256.update(data)
-        self.length += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        return self.length
 
 
 # ---------------------------------------------------------------- claims

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
-from pramana.files.parts import DigestedFile
+from pramana.files.atomic import DigestedFile
 from pramana.io.columns import compute as pc
 from pramana.io.columns import is_text, plain_type
 from pramana.io.columns import texts as text_array

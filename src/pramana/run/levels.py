@@ -429,7 +429,8 @@ def issued_versions(
     with _LevelRun.open(recipe_of(registered), secret, ExecutionConfig()) as opened:
         if secret.commitment() != registered.key or opened.digest(secret) != registered.source:
             raise RefusedError(
-                "The source and the key must be those the dataset was registered with", "another digest of them"
+                "The source and the key must be those the dataset was registered with",
+                "a changed source, or another key",
             )
         codes, versions = opened.codes(), []
         for name in recipients:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from pramana.app.screen import Answer, Text, json_option, numbers
+from pramana.app.screen import Answer, ParsedText, json_option, numbers
 from pramana.errors import RecipeError
 from pramana.theory import identification, presence, rounding
 
@@ -91,7 +91,7 @@ def block_command(frequency: int, xi: str) -> Answer:
 @click.option("--ordered", is_flag=True, help="The categories are in order: prefer neighbours.")
 @click.option(
     "--forbid",
-    type=Text(_pair, "two positions, such as 0,3"),
+    type=ParsedText(_pair, "two positions, such as 0,3"),
     multiple=True,
     help="FROM,TO: two positions, from 0, that must not be exchanged.",
 )
@@ -148,7 +148,7 @@ def _words(content: dict[str, Any], counts: tuple[int, ...]) -> list[str]:
 @click.option(
     "--delta",
     "wanted",
-    type=Text(_range, "two numbers from 0 to 1, the smaller first, such as .4,.95"),
+    type=ParsedText(_range, "two numbers from 0 to 1, the smaller first, such as .4,.95"),
     help="The range that existence probabilities must keep to, such as .4,.95.",
 )
 @json_option

@@ -14,8 +14,8 @@ import click
 from pramana.app.screen import (
     NAMES,
     Answer,
+    ParsedText,
     ProgressLine,
-    Text,
     engine_options,
     guarantee_lines,
     json_option,
@@ -38,7 +38,7 @@ def _decimal(text: str) -> Fraction:
     return Fraction(text if len(text) < 30 and "e" not in text.lower() else "none")
 
 
-_EPSILON = Text(_decimal, "a decimal number")
+_EPSILON = ParsedText(_decimal, "a decimal number")
 
 
 @click.group("ledger")

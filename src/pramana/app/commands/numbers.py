@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from pramana.app.screen import Answer, Text, guarantee_lines, json_option, numbers
+from pramana.app.screen import Answer, ParsedText, guarantee_lines, json_option, numbers
 from pramana.errors import MatrixError, RecipeError
 from pramana.experiments.outputs import EXPERIMENTS
 from pramana.schema.kind import exact_number
 
-_NUMBER = Text(lambda text: exact_number(text.strip()), "one number, such as .3")
+_NUMBER = ParsedText(lambda text: exact_number(text.strip()), "one number, such as .3")
 _RETENTIONS = numbers(exact_number, "numbers, such as .3 or .3,.3,.3")
 _DOMAINS = numbers(int, "whole numbers of at least 1, such as 2,5,10", least=1)
 _records = click.option("--records", type=click.IntRange(min=1), required=True, help="Number of records R.")
