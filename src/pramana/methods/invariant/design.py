@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from pramana.bundle.certificate import JsonObject
 from pramana.bundle.form import Form
 from pramana.errors import RecipeError
 from pramana.methods.columns import sizes_of
@@ -90,104 +88,58 @@ class InvariantDesignForm(Form, frozen=True, kw_only=True):
     """The design as a certificate states it; shares that must be exact are fractions as text."""
 
     kind: Literal["blocks", "two-stage", "sinkhorn"]
-    groups: list[Annotated[list[str], Meta(min_length=1)]]
+    groups: list[Annotated[tuple[str, ...], Meta(min_length=1)]]  # columns protected together
     xi: Ratio | None
     rule: Literal["best", "paper", "auto"]
-    strata: list[str]
+    strata: list[str]  # columns within whose values alone records move
     ordered: list[str]
     forbidden: list[tuple[str, list[tuple[Code, Code]]]]
     retention: Ratio | None
     diagonal: Share
     alpha: Share
-    unreached: Literal["refuse", "publish"]
+    unreached: Literal["refuse", "publish"]  # whether to go on where xi is not reached
 
+    @property
+    def exact_xi(self) -> Fraction | None:
+        return None if self.xi is None else checked_xi(Fraction(self.xi))
 
-@dataclass(frozen=True)
-class InvariantDesign:
-    """`groups`: columns protected together; `strata`: columns within whose values alone records move."""
-
-    kind: str
-    groups: tuple[tuple[str, ...], ...]
-    xi: Fraction | None = None
-    rule: str = "best"
-    strata: tuple[str, ...] = ()
-    ordered: tuple[str, ...] = ()
-    forbidden: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] = ()
-    retention: Fraction | None = None
-    diagonal: float = 0.8
-    alpha: float = 0.5
-    published: bool = False  # whether the matrix is in the certificate
-    go_on: bool = False  # publish although xi is not reached
-
-    def barred(self, name: str) -> tuple[tuple[int, int], ...]:
-        return dict(self.forbidden).get(name, ())
-
-    def to_json(self) -> JsonObject:
-        return {
-            "kind": self.kind,
-            "groups": [list(group) for group in self.groups],
-            "xi": None if self.xi is None else str(self.xi),
-            "rule": self.rule,
-            "strata": list(self.strata),
-            "ordered": list(self.ordered),
-            "forbidden": [[name, [list(pair) for pair in pairs]] for name, pairs in self.forbidden],
-            "retention": None if self.retention is None else str(self.retention),
-            "diagonal": self.diagonal,
-            "alpha": self.alpha,
-            "unreached": "publish" if self.go_on else "refuse",
-        }
-
-    @classmethod
-    def of_form(cls, form: InvariantDesignForm, published: bool) -> InvariantDesign:
-        return cls(
-            kind=form.kind,
-            groups=tuple(tuple(group) for group in form.groups),
-            xi=None if form.xi is None else checked_xi(Fraction(form.xi)),
-            rule=form.rule,
-            strata=tuple(form.strata),
-            ordered=tuple(form.ordered),
-            forbidden=tuple((name, tuple(pairs)) for name, pairs in form.forbidden),
-            retention=None if form.retention is None else Fraction(form.retention),
-            diagonal=form.diagonal,
-            alpha=form.alpha,
-            published=published,
-            go_on=form.unreached == "publish",
-        )
+    @property
+    def exact_retention(self) -> Fraction | None:
+        return None if self.retention is None else Fraction(self.retention)
 
 
 def design_of(
     recipe: Recipe[InvariantSetting, InvariantColumn], attributes: Sequence[Attribute]
-) -> InvariantDesign:
+) -> InvariantDesignForm:
     """What the recipe says, for the columns as they are, before any value is looked at."""
     setting = recipe.release
     coded = {a.name: a for a in attributes if not a.raw}
     if not coded:
         raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
     columns = {name: recipe.attributes[name] for name in coded}
-    design = InvariantDesign(
+    design = InvariantDesignForm(
         kind=setting.kind,
         groups=_groups(setting.together, list(coded)),
-        xi=None if setting.xi is None else checked_xi(str(setting.xi)),
+        xi=None if setting.xi is None else str(checked_xi(str(setting.xi))),
         rule=setting.rule,
         strata=_strata(setting.strata, {a.name: a for a in attributes}),
-        ordered=tuple(name for name, column in columns.items() if column.ordered),
-        forbidden=tuple(
+        ordered=[name for name, column in columns.items() if column.ordered],
+        forbidden=[
             (name, _pairs(name, column.forbidden, coded[name]))
             for name, column in columns.items()
             if column.forbidden is not None
-        ),
-        retention=None if setting.retention is None else Fraction(str(setting.retention)),
+        ],
+        retention=None if setting.retention is None else str(Fraction(str(setting.retention))),
         diagonal=setting.diagonal,
         alpha=setting.alpha,
-        published=setting.matrix == "published",
-        go_on=setting.unreached == "publish",
+        unreached=setting.unreached,
     )
     if setting.kind != "blocks" and (design.strata or design.forbidden):
         raise RecipeError("Strata and forbidden transitions must be used with blocks", f"kind = {setting.kind!r}")
     return design
 
 
-def _groups(stated: Sequence[Sequence[str]], coded: list[str]) -> tuple[tuple[str, ...], ...]:
+def _groups(stated: Sequence[Sequence[str]], coded: list[str]) -> list[tuple[str, ...]]:
     """The groups the recipe names, then every other randomised column by itself."""
     named = [name for group in stated for name in group]
     for name in named:
@@ -197,10 +149,10 @@ def _groups(stated: Sequence[Sequence[str]], coded: list[str]) -> tuple[tuple[st
             )
     if len(set(named)) != len(named):
         raise RecipeError("A column must be protected in one group", "in several")
-    return (*(tuple(group) for group in stated), *((name,) for name in coded if name not in named))
+    return [*(tuple(group) for group in stated), *((name,) for name in coded if name not in named)]
 
 
-def _strata(stated: Sequence[str], columns: Mapping[str, Attribute]) -> tuple[str, ...]:
+def _strata(stated: Sequence[str], columns: Mapping[str, Attribute]) -> list[str]:
     for name in stated:
         if name not in columns:
             raise RecipeError("Strata must be columns of the recipe", repr(name), near(name, list(columns)))
@@ -210,10 +162,10 @@ def _strata(stated: Sequence[str], columns: Mapping[str, Attribute]) -> tuple[st
                 "a randomised one",
                 "Protect it together with the others instead: together = [[...]].",
             )
-    return tuple(dict.fromkeys(stated))
+    return list(dict.fromkeys(stated))
 
 
-def _pairs(name: str, stated: Sequence[Sequence[object]], attribute: Attribute) -> tuple[tuple[int, int], ...]:
+def _pairs(name: str, stated: Sequence[Sequence[object]], attribute: Attribute) -> list[tuple[int, int]]:
     labels = {label: code for code, label in enumerate(attribute.coded.labels)}
     pairs = []
     for one, other in stated:
@@ -223,7 +175,7 @@ def _pairs(name: str, stated: Sequence[Sequence[object]], attribute: Attribute) 
                 f"attributes.{name}.forbidden must be pairs of values of its domain", "a value outside the domain"
             )
         pairs.append((codes[0], codes[1]))
-    return tuple(pairs)
+    return pairs
 
 
 # What the tables of an invariant release are worth, by the errors its certificate bounds.
@@ -231,7 +183,7 @@ def _pairs(name: str, stated: Sequence[Sequence[object]], attribute: Attribute) 
 
 def worth_of_exchange(
     attributes: Sequence[Attribute],
-    design: InvariantDesign,
+    design: InvariantDesignForm,
     summaries: Mapping[str, Mapping[str, Any]],
     records: int,
     named: Sequence[Sequence[str]],

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from pramana.bundle.published_numbers import notes_on_numbers
 from pramana.methods.columns import sizes_of
-from pramana.methods.invariant.design import InvariantDesign
+from pramana.methods.invariant.design import InvariantDesignForm
 from pramana.methods.protocol import Explanation
 from pramana.pages.content import Cell, Grid, Meter, Section, Text
 from pramana.schema.domain import Attribute
@@ -40,9 +41,11 @@ _ERROR = (
 
 def explanation_of_exchange(
     attributes: Sequence[Attribute],
-    design: InvariantDesign,
+    design: InvariantDesignForm,
     summaries: Mapping[str, Mapping[str, Any]],
+    published: bool,
 ) -> Explanation:
+    """`published`: whether the matrices are in the certificate."""
     group_of = {name: " and ".join(group) for group in design.groups for name in group}
     treatments = {a.name: _treatment(a, group_of, summaries, design) for a in attributes}
     touched = any(is_touched(summary) for summary in summaries.values())
@@ -51,7 +54,7 @@ def explanation_of_exchange(
         notes_on_numbers(attributes),
         sections=[_risks(attributes, design, summaries)],
         use=_USE if touched else _UNTOUCHED,
-        verified=_PUBLISHED if design.published else _WITHHELD,
+        verified=_PUBLISHED if published else _WITHHELD,
     )
 
 
@@ -64,7 +67,7 @@ def _treatment(
     attribute: Attribute,
     group_of: Mapping[str, str],
     summaries: Mapping[str, Mapping[str, Any]],
-    design: InvariantDesign,
+    design: InvariantDesignForm,
 ) -> dict[str, Cell]:
     if attribute.raw:
         words = "released unchanged"
@@ -84,7 +87,7 @@ def _treatment(
 
 
 def _risks(
-    attributes: Sequence[Attribute], design: InvariantDesign, summaries: Mapping[str, Mapping[str, Any]]
+    attributes: Sequence[Attribute], design: InvariantDesignForm, summaries: Mapping[str, Mapping[str, Any]]
 ) -> Section:
     sizes = sizes_of(attributes)
     rows: list[dict[str, Cell]] = []
@@ -96,7 +99,7 @@ def _risks(
         rows.append(
             {
                 "columns": " and ".join(group),
-                "asked for": None if design.xi is None else f"{100 * float(design.xi):.4g}%",
+                "asked for": None if design.xi is None else f"{100 * float(Fraction(design.xi)):.4g}%",
                 "knowing one count": Meter(f"{rounding.shown_up(100 * one, 4)}%", one, risk=True),
                 "knowing every count": Meter(f"{rounding.shown_up(100 * every, 4)}%", every, risk=True),
                 "typical error of a count": f"{error:.3g}",

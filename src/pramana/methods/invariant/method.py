@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
+
+import msgspec
 
 from pramana.bundle.certificate import Certificate
 from pramana.errors import CheckError
@@ -39,21 +40,22 @@ class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
         attributes = randomised_attributes(recipe, rows)
         design = design_of(recipe, attributes)
         rows.encode(attributes)
-        law = law_for(design, attributes, rows, recipe.release.k)
-        design = replace(design, retention=law.retention)
+        published = recipe.release.matrix == "published"
+        law = law_for(design, attributes, rows, published, recipe.release.k)
+        retention = None if law.retention is None else str(law.retention)
         plan = InvariantPlan(
             **fields_of_recipe(recipe, attributes),
-            design=design,
+            design=msgspec.structs.replace(design, retention=retention),
             total=rows.records,
             summaries=law.summaries,
-            k=law.k(rows.records, design.published),
-            published_law=law.mechanism.to_json() if design.published else None,
-            frequencies=law.frequencies if design.published else None,
+            k=law.k(rows.records, published),
+            published_law=law.mechanism.to_json() if published else None,
+            frequencies=law.frequencies if published else None,
             table_law=law,
         )
-        if not plan.reached and not design.go_on:
+        if not plan.reached and design.unreached == "refuse":
             raise CheckError(
-                f"xi = {float(design.xi or 1):g} must be reached on this table",
+                f"xi = {float(design.exact_xi or 1):g} must be reached on this table",
                 f"{rounding.shown_up(plan.xi)} at best",
                 'Allow more transitions, merge rare values, or write unreached = "publish" to go on with that.',
             )

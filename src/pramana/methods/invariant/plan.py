@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from pramana.bundle.certificate import Certificate, JsonObject
@@ -21,7 +22,7 @@ from pramana.mechanisms.stated import mechanism_from_json
 from pramana.mechanisms.table import Exchange, digest_of
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data, sizes_of
-from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm, worth_of_exchange
+from pramana.methods.invariant.design import InvariantDesignForm, worth_of_exchange
 from pramana.methods.invariant.explanation import explanation_of_exchange
 from pramana.methods.invariant.table_law import InvariantLaw, alike, channel_for, law_for, stratum_of, summaries_of
 from pramana.methods.protocol import (
@@ -81,7 +82,7 @@ class InvariantStatement(Form, frozen=True, kw_only=True):
 class InvariantPlan(CodedPlan):
     """The design, and what it came to on the table: risks by group, k, and the law where it is published."""
 
-    design: InvariantDesign
+    design: InvariantDesignForm
     total: int  # records
     summaries: Mapping[str, Mapping[str, Any]]
     k: float
@@ -128,25 +129,25 @@ class InvariantPlan(CodedPlan):
 
     @property
     def withheld(self) -> bool:
-        return not self.design.published
+        return self.published_law is None
 
     def channel_by_rule(self, columns: tuple[str, ...], counts: Counts) -> Channel:
-        return channel_for(self.design, columns, counts, self.design.retention)
+        return channel_for(self.design, columns, counts, self.design.exact_retention)
 
     @property
     def reached(self) -> bool:
         """Printed numbers are rounded up, so the wanted one is compared as it would be printed."""
-        return self.design.xi is None or self.xi <= rounding.float_up(self.design.xi)
+        return (wanted := self.design.exact_xi) is None or self.xi <= rounding.float_up(wanted)
 
     def statement(self) -> JsonObject:
         stated: dict[str, Any] = {
-            "setting": self.design.to_json(),
-            "matrix": "published" if self.design.published else "withheld",
+            "setting": msgspec.to_builtins(self.design),
+            "matrix": "withheld" if self.withheld else "published",
             "out_of": "2^62",
             "risks": {name: dict(summary) for name, summary in self.summaries.items()},
             "k": self.k,
         }
-        if self.design.published:
+        if not self.withheld:
             stated["law"], stated["frequencies"] = self.published_law, self.frequencies
         return {**stated, **stated_tables(self.tables)}
 
@@ -207,22 +208,22 @@ class InvariantPlan(CodedPlan):
         return tuple(assumptions)
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
-        warnings = []
+        warnings, wanted = [], self.design.exact_xi
         if seeded:
             warnings.append("The key was made from a seed that anyone can guess: reproducible, not private.")
         if not self.reached:
             warnings.append(
-                f"xi = {float(self.design.xi or 1):g} was asked for and {rounding.shown_up(self.xi)} was reached."
+                f"xi = {float(wanted or 1):g} was asked for and {rounding.shown_up(self.xi)} was reached."
             )
-        if self.design.xi is not None and self.xi_all_counts > rounding.float_up(self.design.xi):
+        if wanted is not None and self.xi_all_counts > rounding.float_up(wanted):
             chance = rounding.shown_up(self.left_out)
             usual = f", but for outcomes of a total probability of {chance}" if self.left_out else ""
             warnings.append(
-                f"xi = {float(self.design.xi):g} is asked for against anyone who sees how many records show the "
+                f"xi = {float(wanted):g} is asked for against anyone who sees how many records show the "
                 "person's own category. Anyone who sees every category's published count finds them with a chance "
                 f"of up to {rounding.shown_up(self.xi_all_counts)}{usual}."
             )
-        if self.design.published:
+        if not self.withheld:
             warnings.append("The matrices are published, and with them the true frequencies they were made from.")
         else:
             warnings.append(
@@ -257,9 +258,9 @@ class InvariantPlan(CodedPlan):
         return tuple(warnings)
 
     def publish(self, rows: Rows) -> Publication:
-        law = self.table_law or law_for(self.design, self.attributes, rows)
+        law = self.table_law or law_for(self.design, self.attributes, rows, not self.withheld)
         context = f"{self.dataset}\n{digest_of(law.mechanism)}\n{rows.commitment()}"  # one table, one law
-        same = alike(law.summaries, self.summaries) and alike(law.k(self.records, self.design.published), self.k)
+        same = alike(law.summaries, self.summaries) and alike(law.k(self.records, not self.withheld), self.k)
         risks = Check("risks", same, "as derived from the source" if same else "differ from those of the source")
         return self.publish_drawn(rows, law.mechanism, context, (risks,))
 
@@ -267,7 +268,7 @@ class InvariantPlan(CodedPlan):
         return worth_of_exchange(self.attributes, self.design, self.summaries, self.records, self.tables)
 
     def explain(self) -> Explanation:
-        return explanation_of_exchange(self.attributes, self.design, self.summaries)
+        return explanation_of_exchange(self.attributes, self.design, self.summaries, not self.withheld)
 
 
 def restore_invariant(certificate: Certificate) -> InvariantPlan:
@@ -278,7 +279,7 @@ def restore_invariant(certificate: Certificate) -> InvariantPlan:
     try:
         plan = InvariantPlan(
             **fields_of_certificate(certificate, stated.tables),
-            design=InvariantDesign.of_form(stated.setting, shown),
+            design=stated.setting,
             total=certificate.records,
             summaries=stated.risks,
             k=stated.k,
@@ -308,6 +309,7 @@ def _check_columns(plan: InvariantPlan) -> None:
 
 def _check_stated(plan: InvariantPlan, shown: bool) -> None:
     """Where the law is stated, every risk is derived from it again."""
+    _ = plan.design.exact_xi, plan.design.exact_retention  # refuses shares that are no numbers, such as 1/0
     _check_columns(plan)
     if {" and ".join(group) for group in plan.design.groups} != set(plan.summaries):
         raise BundleError(
@@ -321,7 +323,7 @@ def _check_stated(plan: InvariantPlan, shown: bool) -> None:
     if not isinstance(mechanism, Exchange):
         raise BundleError("The law of an invariant release must be an exchange", type(mechanism).__name__)
     _check_fit(plan, mechanism, plan.frequencies)
-    if not alike(summaries_of(mechanism, plan.frequencies, plan.design), plan.summaries):
+    if not alike(summaries_of(mechanism, plan.frequencies, plan.design, published=True), plan.summaries):
         raise BundleError("The stated risks must be those of the stated law, and some are not")
     k = rounding.float_down(1 + (plan.records - 1) * mechanism.anonymity_ratio)
     if not alike(k, plan.k):

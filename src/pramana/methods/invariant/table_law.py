@@ -19,7 +19,7 @@ from pramana.mechanisms.invariant import MatchRisk, match_risk, sinkhorn, two_st
 from pramana.mechanisms.table import ChannelGroup, Exchange
 from pramana.methods.columns import sizes_of
 from pramana.methods.invariant.blocks import plan_blocks, plan_strata
-from pramana.methods.invariant.design import InvariantDesign
+from pramana.methods.invariant.design import InvariantDesignForm
 from pramana.randomness.samplers import Codes, code_dtype
 from pramana.rows.protocol import Columns, Rows, Work, chunks_of
 from pramana.schema.domain import Attribute, Domain
@@ -53,7 +53,11 @@ def stratum_of(group: tuple[str, ...]) -> str:
 
 
 def law_for(
-    design: InvariantDesign, attributes: tuple[Attribute, ...], rows: Rows, k: float | None = None
+    design: InvariantDesignForm,
+    attributes: tuple[Attribute, ...],
+    rows: Rows,
+    published: bool,
+    k: float | None = None,
 ) -> InvariantLaw:
     """The same for the same table and design, always: `verify` calls it again."""
     sizes = sizes_of(attributes)
@@ -64,7 +68,7 @@ def law_for(
             sizes[stratum_of(group)] = strata
         columns.append((stratum_of(group), *group) if strata is not None else group)
     counts = {c: _counted(c, rows, sizes) for c in columns}
-    retention = design.retention
+    retention = design.exact_retention
     if k is not None:
         retention = _retention_for(k, rows.records, counts)
     channels = [
@@ -75,10 +79,10 @@ def law_for(
     frequencies = {
         " and ".join(g): counts[c].reshape(-1).tolist() for g, c in zip(design.groups, columns, strict=True)
     }
-    return InvariantLaw(mechanism, frequencies, summaries_of(mechanism, frequencies, design), retention)
+    return InvariantLaw(mechanism, frequencies, summaries_of(mechanism, frequencies, design, published), retention)
 
 
-def derive_strata(design: InvariantDesign, rows: Rows) -> int | None:
+def derive_strata(design: InvariantDesignForm, rows: Rows) -> int | None:
     """How many strata occur, after making their numbers a column of the rows; None where none are asked for."""
     if not design.strata:
         return None
@@ -127,7 +131,7 @@ def _counted(columns: tuple[str, ...], rows: Rows, sizes: Mapping[str, int]) -> 
 
 
 def channel_for(
-    design: InvariantDesign, group: tuple[str, ...], counts: Counts, retention: Fraction | None
+    design: InvariantDesignForm, group: tuple[str, ...], counts: Counts, retention: Fraction | None
 ) -> Channel:
     """What the design makes of these counts; they have an axis for the strata, and one for every column."""
     if design.kind != "blocks":
@@ -137,9 +141,10 @@ def channel_for(
         if design.kind == "two-stage":
             return two_stage(flat, design.diagonal, design.alpha)
         return sinkhorn(flat, float(retention or 0))
-    xi = design.xi or Fraction(1)
+    xi = design.exact_xi or Fraction(1)
     ordered = [name in design.ordered for name in group]
-    forbidden = [design.barred(name) for name in group]
+    barred = dict(design.forbidden)
+    forbidden = [barred.get(name, []) for name in group]
     plan = plan_strata if design.strata else plan_blocks
     return plan(counts, xi, rule=design.rule, ordered=ordered, forbidden=forbidden).channel
 
@@ -159,14 +164,14 @@ def _retention_for(k: float, records: int, counts: Mapping[Any, Counts]) -> Frac
 
 
 def summaries_of(
-    mechanism: Exchange, frequencies: Mapping[str, list[int]], design: InvariantDesign
+    mechanism: Exchange, frequencies: Mapping[str, list[int]], design: InvariantDesignForm, published: bool
 ) -> dict[str, dict[str, Any]]:
     """By group: both intruders' largest risks and the error of the frequencies, as far as they may be told."""
     summaries = {}
     for group, own in zip(mechanism.groups, design.groups, strict=True):
         name = " and ".join(own)
         risk = match_risk(group.channel, np.array(frequencies[name], np.int64))
-        summaries[name] = _in_full(risk) if design.published else _in_classes(risk, design.xi)
+        summaries[name] = _in_full(risk) if published else _in_classes(risk, design.exact_xi)
     return summaries
 
 
