@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +16,16 @@ from pramana.errors import BundleError, RefusedError, SourceError
 from pramana.io.codes import domain_from_data, encode
 from pramana.io.columns import numbers
 from pramana.io.writing import raw_column
-from pramana.methods.cells import CLASS, Cells, by_appearance, cell_admitted, cell_codes, cells_named
-from pramana.methods.columns import Quasi
+from pramana.methods.cells import (
+    CLASS,
+    Cells,
+    cell_admitted,
+    cell_codes,
+    cells_named,
+    joint_appearance,
+    list_column,
+)
+from pramana.methods.columns import Quasi, ShownNumbers
 from pramana.methods.protocol import TableMaker
 from pramana.methods.usefulness import CellLook
 from pramana.randomness.samplers import Codes
@@ -57,7 +64,7 @@ class CellContent:
             self.number[look[new[row]]] = len(self.shown)
         return np.asarray(self.number[look] - np.uint32(1))
 
-    def told(self) -> Columns:
+    def cells_shown(self) -> Columns:
         cells = self.cells.take(numbers(np.array(self.shown, np.int64)))
         text = json.dumps(cells.to_pylist(), ensure_ascii=True)
         return {f"{self.name} cells": np.frombuffer(text.encode(), np.uint8)}
@@ -79,15 +86,16 @@ class CellTable(TableMaker):
         self._cells, self._classes, self._output = cells, classes, output
         self._raw = [a.name for a in attributes if a.raw and a.name not in cells]
         self._names = [CLASS, *self._raw] if by_class else [a.name for a in attributes]
-        told = {name: _as_read(column, output) for name, column in cells.items()}
-        self._contents = {name: CellContent(name, column) for name, column in told.items()}
+        # as their file tells them: in a CSV a number is the text that is written of it
+        read = {name: column.cast(pa.string()) if output == "csv" else column for name, column in cells.items()}
+        self._contents = {name: CellContent(name, column) for name, column in read.items()}
         self._digest = ContentDigest()
 
     def table(self, columns: Columns) -> pa.Table:
         number = columns[CLASS_NUMBER]
-        kept = np.flatnonzero(self.kept(columns))
-        class_of, places = number[kept], numbers(kept)
-        raw = {name: columns[name].take(places) for name in self._raw}
+        rows = np.flatnonzero(self.kept(columns))
+        class_of = number[rows]
+        raw = {name: columns[name].take(numbers(rows)) for name in self._raw}
         self._digest.update({name: content.codes(class_of) for name, content in self._contents.items()})
         if self._output == "parquet":  # in a CSV they have no types of their own; the file's digest covers them
             self._digest.update(raw)
@@ -96,7 +104,7 @@ class CellTable(TableMaker):
 
     def content(self) -> str:
         for content in self._contents.values():
-            self._digest.update(content.told())
+            self._digest.update(content.cells_shown())
         return self._digest.hexdigest(sorted(self._digest.parts))
 
     def kept(self, columns: Columns) -> NDArray[np.bool_]:
@@ -106,11 +114,6 @@ class CellTable(TableMaker):
         del row
         by_class, output = self._by_class, self._output
         return CellTable(self._attributes, self._cells, self._classes, by_class=by_class, output=output)
-
-
-def _as_read(cells: Column, output: str) -> Column:
-    """Cells as their file tells them: in a CSV a number is the text that is written of it."""
-    return cells.cast(pa.string()) if output == "csv" else cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +144,11 @@ class ShownColumn:
         return cls(quasi.name, kind, quasi.leaf_labels, labels, groups, widths)
 
     @cached_property
-    def place(self) -> dict[str, int]:
+    def code(self) -> dict[str, int]:
         return {leaf: i for i, leaf in enumerate(self.leaves)}
 
     def check(self, cell: object) -> None:
-        if not cell_admitted(cell, self.kind, self.place, self.labels) or not self._in_one_group(cell):
+        if not cell_admitted(cell, self.kind, self.code, self.labels) or not self._in_one_group(cell):
             raise BundleError(
                 f"Every cell of {self.name!r} must be of its domain and of its kind",
                 f"a cell that is no {self.kind} of it",
@@ -156,24 +159,12 @@ class ShownColumn:
         if self.groups is None or not isinstance(cell, list):
             return True
         leaves = [entry["value"] if isinstance(entry, dict) else entry for entry in cell]
-        return len({int(self.groups[self.place[leaf]]) for leaf in leaves}) == 1
+        return len({int(self.groups[self.code[leaf]]) for leaf in leaves}) == 1
 
     def check_cells(self, cells: Cells) -> None:
         """The same of cells that a companion tells."""
-        for first, last in pairwise(cells.first.tolist()):
-            entries = zip(cells.values[first:last].tolist(), cells.weights[first:last].tolist(), strict=True)
-            pairs = [{"value": self.leaves[value], "weight": weight} for value, weight in entries]
-            self.check([pair["value"] for pair in pairs] if self.kind == "set" else pairs)
-
-
-class CheckedColumn(Protocol):
-    """A published column whose cells can be held against what may be published."""
-
-    @property
-    def name(self) -> str: ...
-
-    def check(self, cell: object) -> None:
-        """Refuse a cell that cannot have been published."""
+        for cell in list_column(cells, self.leaves, weights=self.kind == "pdf").to_pylist():
+            self.check(cell)
 
 
 class ShownCells:
@@ -183,7 +174,7 @@ class ShownCells:
     own: they are covered by the digest of the file.
     """
 
-    def __init__(self, columns: Sequence[CheckedColumn], output: str) -> None:
+    def __init__(self, columns: Sequence[ShownColumn | ShownNumbers], output: str) -> None:
         self.columns = {column.name: column for column in columns}
         self.output = output
         self.digest = ContentDigest()
@@ -199,10 +190,7 @@ class ShownCells:
         if self.output == "parquet":
             rest = [name for name in piece.schema.names if name not in names]
             self.digest.update({n: raw_column(pa.chunked_array([piece.column(n)]), None) for n in rest})
-        keys = np.zeros(piece.num_rows, np.int64)
-        for codes in shown:
-            keys = by_appearance(keys * (int(codes.max()) + 1) + codes)[0].astype(np.int64)
-        key_of, rows = by_appearance(keys)
+        key_of, rows = joint_appearance(list(shown), piece.num_rows)
         number_of = [self.numbers.setdefault(tuple(line), len(self.numbers)) for line in shown[:, rows].T.tolist()]
         class_of = np.array(number_of, np.int64)[key_of]
         sizes = np.bincount(class_of, minlength=len(self.numbers))
@@ -211,7 +199,10 @@ class ShownCells:
         return class_of
 
     def _codes(self, name: str, column: Column) -> NDArray[np.uint32]:
-        self._note_dictionary(name, column)
+        if self.output == "parquet" and pa.types.is_dictionary(column.type):
+            dictionary = column.dictionary.to_pylist()
+            if self.dictionaries.setdefault(name, dictionary) != dictionary:
+                raise BundleError(f"The column {name!r} must have one dictionary", "two that differ")
         codes, rows = cell_codes(column)
         known = self.cells.setdefault(name, {})
         cells = []
@@ -220,16 +211,9 @@ class ShownCells:
             if text not in known and name in self.columns:
                 self.columns[name].check(cell)
             cells.append(known.setdefault(text, len(known)))
-        found = np.array(cells, np.uint32)[codes]
-        self.digest.update({name: found})
-        return found
-
-    def _note_dictionary(self, name: str, column: Column) -> None:
-        if self.output != "parquet" or not pa.types.is_dictionary(column.type):
-            return
-        dictionary = column.dictionary.to_pylist()
-        if self.dictionaries.setdefault(name, dictionary) != dictionary:
-            raise BundleError(f"The column {name!r} must have one dictionary", "two that differ")
+        numbered = np.array(cells, np.uint32)[codes]
+        self.digest.update({name: numbered})
+        return numbered
 
     @property
     def records(self) -> int:
@@ -239,13 +223,13 @@ class ShownCells:
         """What every class shows of each column, once all pieces were taken."""
         codes = np.array(list(self.numbers), np.int64).reshape(len(self.numbers), -1)
         looks = {}
-        for place, q in enumerate(quasi):
+        for axis, q in enumerate(quasi):
             said, column = [json.loads(text) for text in self.cells[q.name]], self.columns[q.name]
             if isinstance(column, ShownColumn) and column.kind == "hierarchy":
                 width = np.array([column.widths[label] for label in said], np.int64)
             else:
                 width = cells_named(said, q.leaf_labels, {}).sizes.astype(np.int64)
-            looks[q.name] = CellLook(q.ladder.leaves, codes[:, place], width[codes[:, place]])
+            looks[q.name] = CellLook(q.ladder.leaves, codes[:, axis], width[codes[:, axis]])
         return looks
 
     def content(self) -> str:
@@ -262,21 +246,31 @@ class ShownCells:
         return self.digest.hexdigest(sorted(self.digest.parts))
 
 
-def look_of_labels(column: ShownColumn, labels: Sequence[str]) -> CellLook:
-    """The labels of a column by class. Levels may share a label: all that a reader knows of it is its name."""
-    known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    number = np.array([known[label] for label in labels], np.int64)
-    width = np.array([column.widths[label] for label in labels], np.int64)
-    return CellLook(len(column.leaves), number, width)
+def looks_by_class(
+    columns: Sequence[ShownColumn], cells: Sequence[Cells], published: Mapping[str, Column]
+) -> dict[str, CellLook]:
+    """What every class shows of each column; classes whose cells say the same share a number.
+
+    Levels may share a label: all that a reader knows of it is its name.
+    """
+    looks = {}
+    for column, own in zip(columns, cells, strict=True):
+        looks[column.name] = look_of(own)
+        if column.kind == "hierarchy":
+            labels = published[column.name].to_pylist()
+            number = cell_codes(published[column.name])[0].astype(np.int64)
+            width = np.array([column.widths[label] for label in labels], np.int64)
+            looks[column.name] = CellLook(len(column.leaves), number, width)
+    return looks
 
 
 def look_of(cells: Cells) -> CellLook:
-    """The cells of a column by class: classes whose cells say the same share a number."""
+    """The cells of a column by class."""
     known: dict[bytes, int] = {}
     number = np.empty(len(cells), np.int64)
-    for place, (first, last) in enumerate(pairwise(cells.first.tolist())):
+    for c, (first, last) in enumerate(pairwise(cells.first.tolist())):
         said = cells.values[first:last].tobytes() + cells.weights[first:last].tobytes()
-        number[place] = known.setdefault(said, len(known))
+        number[c] = known.setdefault(said, len(known))
     return CellLook(cells.leaves, number, cells.sizes.astype(np.int64))
 
 
@@ -295,21 +289,19 @@ def check_cells(
 ) -> None:
     """`true` are the values of the records by class. Intervals are also held against the line of their kind."""
     for q, values, cells in zip(quasi, true, published, strict=True):
-        inside = np.isin(cells.keyed(values.class_of, values.values), cells.keys)
-        if not inside.all():
-            raise _false(q.name, int((~inside).sum()))
+        outside = ~np.isin(cells.keyed(values.class_of, values.values), cells.keys)
         if intervals and q.attribute.kind in (Kind.NUMBER, Kind.DATE):
-            _check_intervals(q, values, cells)
-
-
-def _check_intervals(q: Quasi, values: Cells, cells: Cells) -> None:
-    """An interval is printed by its two ends: all values must lie between them by value, not by place."""
-    lower, upper = _ends(q)
-    first, last = cells.values[cells.first[:-1]], cells.values[cells.first[1:] - 1]
-    low, high = lower[first][values.class_of], upper[last][values.class_of]
-    outside = (lower[values.values] < low) | (upper[values.values] > high)
-    if outside.any():
-        raise _false(q.name, int(outside.sum()))
+            # an interval is printed by its two ends: all values must lie between them by value, not by code
+            lower, upper = _ends(q)
+            first, last = cells.values[cells.first[:-1]], cells.values[cells.first[1:] - 1]
+            low, high = lower[first][values.class_of], upper[last][values.class_of]
+            outside |= (lower[values.values] < low) | (upper[values.values] > high)
+        if outside.any():
+            raise RefusedError(
+                f"Every published cell of {q.name!r} must contain the values it stands for",
+                f"{int(outside.sum())} values of classes outside theirs",
+                "State a domain of numbers or dates in the order of its values.",
+            )
 
 
 def _ends(q: Quasi) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -319,14 +311,6 @@ def _ends(q: Quasi) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     lower = [np.inf if pair is None else float(pair[0]) for pair in ends]
     upper = [np.inf if pair is None else float(pair[1]) for pair in ends]
     return np.array([*lower, *beyond]), np.array([*upper, *beyond])
-
-
-def _false(name: str, values: int) -> RefusedError:
-    return RefusedError(
-        f"Every published cell of {name!r} must contain the values it stands for",
-        f"{values} values of classes outside theirs",
-        "State a domain of numbers or dates in the order of its values.",
-    )
 
 
 # Columns of marks: which rows of a table are meant.

@@ -9,7 +9,7 @@ them (Eq. 3) the numerators over a common denominator.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -25,6 +25,7 @@ from pramana.counting import _classes
 from pramana.counting.classes import Ladder
 from pramana.errors import BundleError, RecipeError, SchemaError
 from pramana.io.columns import numbers, texts, values_of
+from pramana.methods.columns import Quasi
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes, code_dtype, joint_codes
 
@@ -142,16 +143,16 @@ def pdf_cells(
 
     `times`: how many rows each code stands for, where that is not one.
     """
-    place = class_of.astype(np.int64) * ladder.leaves + codes
+    joint = class_of.astype(np.int64) * ladder.leaves + codes
     if classes * ladder.leaves <= max(1 << 22, 4 * len(codes)):
-        table = np.bincount(place, times, classes * ladder.leaves)
-        kept = np.flatnonzero(table)
-        counts = table[kept]
+        table = np.bincount(joint, times, classes * ladder.leaves)
+        keys = np.flatnonzero(table)
+        counts = table[keys]
     else:
-        kept, index = np.unique(place, return_inverse=True)
+        keys, index = np.unique(joint, return_inverse=True)
         counts = np.bincount(index, times)
-    first = np.searchsorted(kept, np.arange(classes + 1) * ladder.leaves)
-    return Cells(ladder.leaves, first.astype(np.int64), kept % ladder.leaves, counts.astype(np.int64))
+    first = np.searchsorted(keys, np.arange(classes + 1) * ladder.leaves)
+    return Cells(ladder.leaves, first.astype(np.int64), keys % ladder.leaves, counts.astype(np.int64))
 
 
 def set_cells(pdf: Cells) -> Cells:
@@ -200,8 +201,8 @@ def hierarchy_cells(ladder: Ladder, pdf: Cells, levels: Ints | int | None = None
         runs = _runs(len(order), start[label], sizes[label])
         class_of.append(here[runs.class_of])
         values.append(order[runs.values])
-    found, leaf = np.concatenate(class_of), np.concatenate(values)
-    return _from_pairs(ladder.leaves, len(pdf), found, leaf, np.ones_like(leaf))
+    leaf = np.concatenate(values)
+    return _from_pairs(ladder.leaves, len(pdf), np.concatenate(class_of), leaf, np.ones_like(leaf))
 
 
 def cells_between(uniform: Cells, optimal: Cells, step: int, steps: int) -> Cells:
@@ -217,14 +218,14 @@ def cells_between(uniform: Cells, optimal: Cells, step: int, steps: int) -> Cell
     size, total = uniform.sizes, optimal.totals
     weights = (steps - step) * total[uniform.class_of]
     key = uniform.keys
-    place = np.searchsorted(key, optimal.keys)
-    if bool((place >= len(key)).any()) or not np.array_equal(key[place] % uniform.leaves, optimal.values):
+    entry = np.searchsorted(key, optimal.keys)
+    if bool((entry >= len(key)).any()) or not np.array_equal(key[entry] % uniform.leaves, optimal.values):
         raise SchemaError("A uniform cell must contain every value of its class")
-    weights[place] += step * size[optimal.class_of] * optimal.weights
-    kept = weights > 0
+    weights[entry] += step * size[optimal.class_of] * optimal.weights
+    used = weights > 0
     divisor = np.gcd.reduceat(weights, uniform.first[:-1])
     weights //= np.maximum(divisor, 1)[uniform.class_of]
-    return _from_pairs(uniform.leaves, len(uniform), uniform.class_of[kept], uniform.values[kept], weights[kept])
+    return _from_pairs(uniform.leaves, len(uniform), uniform.class_of[used], uniform.values[used], weights[used])
 
 
 # ------------------------------------------------------------------ what cells are good for
@@ -236,19 +237,6 @@ def kl_cost(optimal: Cells, published: Cells) -> float:
     return float(-(optimal.weights * np.log(shares)).sum()) if shares.all() else math.inf
 
 
-def log_matching_probability(
-    optimal: Sequence[Cells], published: Sequence[Cells], sensitive: Cells | None = None
-) -> float:
-    """ln of the probability that a reconstruction matches the original (paper 4, Appendix I).
-
-    The rows of a class with the same sensitive value may stand in any order: a factorial for each such group.
-    With no sensitive attribute a class is one group.
-    """
-    groups = optimal[0].totals if sensitive is None else sensitive.weights
-    orders = sum(math.lgamma(int(n) + 1) for n in groups)
-    return orders - sum(kl_cost(o, p) for o, p in zip(optimal, published, strict=True))
-
-
 def reconstructed(
     cells: Sequence[Cells], names: Sequence[str], class_of: NDArray[np.integer], key: Key, draw: int = 0
 ) -> list[Codes]:
@@ -257,7 +245,7 @@ def reconstructed(
     A pure function of key, names, draw number and cells; draws of different numbers are independent.
     """
     rows = np.ascontiguousarray(class_of, np.uint32)
-    found = []
+    drawn = []
     for name, column in zip(names, cells, strict=True):
         words = key.stream("reconstruct", "", name, draw).words(0, len(rows))
         running = np.cumsum(column.weights)
@@ -271,26 +259,23 @@ def reconstructed(
             column.values.astype(np.uint32),
             out,
         )
-        found.append(out.astype(code_dtype(column.leaves)))
-    return found
+        drawn.append(out.astype(code_dtype(column.leaves)))
+    return drawn
 
 
 def expected_counts(cells: Sequence[Cells], sizes: NDArray[np.integer]) -> NDArray[np.float64]:
     """The expected table of counts of some attributes, without sampling: n times the shares, over classes."""
     class_of = np.arange(len(sizes))
-    place = np.zeros(len(sizes), np.int64)
+    joint = np.zeros(len(sizes), np.int64)
     weight = sizes.astype(np.float64)
     shape: list[int] = []
     for column in cells:
-        repeat = column.sizes[class_of]
-        start = np.repeat(column.first[:-1][class_of], repeat)
-        inner = np.arange(int(repeat.sum())) - np.repeat(np.cumsum(repeat) - repeat, repeat)
-        entry = start + inner
-        place = joint_codes([np.repeat(place, repeat), column.values[entry]], [math.prod(shape), column.leaves])
+        repeat, entry = column.sizes[class_of], entries_of(column.first, class_of)
+        joint = joint_codes([np.repeat(joint, repeat), column.values[entry]], [math.prod(shape), column.leaves])
         weight = np.repeat(weight, repeat) * column.shares[entry]
         class_of = np.repeat(class_of, repeat)
         shape.append(column.leaves)
-    table = np.bincount(place, weights=weight, minlength=int(np.prod(shape)))
+    table = np.bincount(joint, weights=weight, minlength=int(np.prod(shape)))
     return np.asarray(table.reshape(shape), np.float64)
 
 
@@ -332,58 +317,38 @@ def interval_column(cells: Cells, leaves: Sequence[str], text: bool) -> pa.Array
 
 def list_column(cells: Cells, leaves: Sequence[str], weights: bool) -> pa.Array:
     """One set, or with `weights` one distribution, for each class."""
-    values = texts(leaves).take(numbers(cells.values))
+    entries = texts(leaves).take(numbers(cells.values))
     if weights:
-        entries = pa.StructArray.from_arrays([values, numbers(cells.weights)], ["value", "weight"])
-    else:
-        entries = values
+        entries = pa.StructArray.from_arrays([entries, numbers(cells.weights)], ["value", "weight"])
     return pa.ListArray.from_arrays(numbers(cells.first.astype(np.int32)), entries)
 
 
-def companion(cells: Mapping[str, Cells], leaves: Mapping[str, Sequence[str]]) -> pa.Table:
+def companion(quasi: Sequence[Quasi], cells: Sequence[Cells]) -> pa.Table:
     """Class, attribute, value, weight: one line for each entry of each cell."""
     parts = []
-    for name, column in cells.items():
-        values = texts(leaves[name]).take(numbers(column.values))
-        parts.append(
-            pa.table(
-                {
-                    CLASS: numbers(column.class_of),
-                    "attribute": texts([name]).take(numbers(np.zeros(len(column.values), np.int64))),
-                    "value": values,
-                    "weight": numbers(column.weights),
-                }
-            )
-        )
+    for q, column in zip(quasi, cells, strict=True):
+        lines = {
+            CLASS: numbers(column.class_of),
+            "attribute": pa.repeat(q.name, len(column.values)),
+            "value": texts(q.leaf_labels).take(numbers(column.values)),
+            "weight": numbers(column.weights),
+        }
+        parts.append(pa.table(lines))
     return pa.concat_tables(parts)
 
 
 # ------------------------------------------------------------------ back
 
 
-def cells_from_column(
-    column: Any, leaves: Sequence[str], members: Mapping[str, Sequence[str]]
-) -> tuple[Cells, Any]:
-    """The distinct cells of a published column, and for every row which one it has.
-
-    `members`: for a label the leaves it stands for (hierarchy cells only).
-    """
-    plain = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(plain, pa.ChunkedArray):
-        plain = plain.chunk(0) if plain.num_chunks else pa.array([], plain.type)
-    codes, first_rows = cell_codes(plain)
-    return cells_named(plain.take(numbers(first_rows)).to_pylist(), leaves, members), codes
-
-
 def cells_named(cells: Sequence[Any], leaves: Sequence[str], members: Mapping[str, Sequence[str]]) -> Cells:
-    """Cells as a file tells them; `members` as above."""
+    """Cells as a file tells them; `members`: for a label the leaves it stands for (hierarchy cells only)."""
     code = {leaf: i for i, leaf in enumerate(leaves)}
     first, values, weights = [0], [], []
     try:
         for cell in cells:
-            for value, weight in _entries(cell, leaves, members):
-                values.append(code[value])
-                weights.append(weight)
+            entries = sorted((code[value], weight) for value, weight in _entries(cell, code, members))
+            values += [value for value, _ in entries]
+            weights += [weight for _, weight in entries]
             first.append(len(values))
     except (KeyError, TypeError, ValueError):
         raise BundleError(
@@ -393,32 +358,29 @@ def cells_named(cells: Sequence[Any], leaves: Sequence[str], members: Mapping[st
     return Cells(len(leaves), order, np.array(values, np.int64), np.array(weights, np.int64))
 
 
-def _entries(cell: Any, leaves: Sequence[str], members: Mapping[str, Sequence[str]]) -> list[tuple[str, int]]:
-    place = {leaf: i for i, leaf in enumerate(leaves)}
+def _entries(
+    cell: Any, code: Mapping[str, int], members: Mapping[str, Sequence[str]]
+) -> Iterable[tuple[str, int]]:
     if isinstance(cell, list):
-        pairs = [(e["value"], int(e["weight"])) if isinstance(e, dict) else (e, 1) for e in cell]
-    elif isinstance(cell, dict):
-        pairs = [(leaf, 1) for leaf in leaves[leaves.index(cell["low"]) : leaves.index(cell["high"]) + 1]]
-    elif cell in members:
-        pairs = [(leaf, 1) for leaf in members[cell]]
-    else:
-        ends = _ends(cell, place)
-        if ends is None:
-            raise ValueError("neither leaves nor a label")
-        pairs = [(leaf, 1) for leaf in leaves[place[ends[0]] : place[ends[1]] + 1]]
-    return sorted(pairs, key=lambda pair: place[pair[0]])
+        return [(e["value"], int(e["weight"])) if isinstance(e, dict) else (e, 1) for e in cell]
+    if isinstance(cell, str) and cell in members:
+        return [(leaf, 1) for leaf in members[cell]]
+    ends = _ends(cell, code)
+    if ends is None:
+        raise ValueError("neither leaves nor a label")
+    return [(leaf, 1) for leaf in list(code)[code[ends[0]] : code[ends[1]] + 1]]
 
 
-def cell_admitted(cell: object, kind: str, place: Mapping[str, int], labels: frozenset[str]) -> bool:
+def cell_admitted(cell: object, kind: str, code: Mapping[str, int], labels: frozenset[str]) -> bool:
     """Whether a cell of this kind can have been published: of labels or leaves, in order, each once.
 
-    `place`: where each leaf stands; `labels`: those of the levels.
+    `code`: the number of each leaf; `labels`: those of the levels.
     """
     if kind == "hierarchy":
         return isinstance(cell, str) and cell in labels
     if kind == "interval":
-        ends = _ends(cell, place)
-        return ends is not None and place[ends[0]] <= place[ends[1]]
+        ends = _ends(cell, code)
+        return ends is not None and code[ends[0]] <= code[ends[1]]
     if not isinstance(cell, list) or not cell:
         return False
     if kind == "pdf":
@@ -427,27 +389,36 @@ def cell_admitted(cell: object, kind: str, place: Mapping[str, int], labels: fro
         if any(entry["weight"] < 1 for entry in cell):
             return False
         cell = [entry["value"] for entry in cell]
-    places = [place.get(value, -1) for value in cell]
-    return places[0] >= 0 and all(a < b for a, b in pairwise(places))
+    codes = [code.get(value, -1) for value in cell]
+    return codes[0] >= 0 and all(a < b for a, b in pairwise(codes))
 
 
-def _ends(cell: object, place: Mapping[str, int]) -> tuple[str, str] | None:
+def _ends(cell: object, code: Mapping[str, int]) -> tuple[str, str] | None:
     """The leaves an interval goes from and to; in a CSV it is one text."""
     if isinstance(cell, dict):
-        low, high = str(cell.get("low")), str(cell.get("high"))
-        return (low, high) if low in place and high in place else None
-    if not isinstance(cell, str):
+        cuts = [(str(cell.get("low")), str(cell.get("high")))]
+    elif isinstance(cell, str):
+        parts = cell.split(BETWEEN)
+        cuts = [(cell, cell), *((BETWEEN.join(parts[:i]), BETWEEN.join(parts[i:])) for i in range(1, len(parts)))]
+    else:
         return None
-    if cell in place:
-        return cell, cell
-    parts = cell.split(BETWEEN)
-    cuts = ((BETWEEN.join(parts[:i]), BETWEEN.join(parts[i:])) for i in range(1, len(parts)))
-    return next((cut for cut in cuts if cut[0] in place and cut[1] in place), None)
+    return next((cut for cut in cuts if cut[0] in code and cut[1] in code), None)
 
 
 def cell_codes(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """A code for every row, equal where the cells are and only there, by first appearance; and a row of each."""
     return by_appearance(_keys(column))
+
+
+def joint_appearance(
+    columns: Sequence[NDArray[np.integer]], rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The same of rows by several columns of codes together."""
+    number, first = np.zeros(rows, np.int64), np.zeros(0, np.int64)
+    for codes in columns:
+        appeared, first = by_appearance(number * (int(codes.max(initial=0)) + 1) + codes)
+        number = appeared.astype(np.int64)
+    return number, first
 
 
 def by_appearance(keys: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -471,8 +442,8 @@ def _keys(column: Any) -> NDArray[np.uint64]:
     if pa.types.is_list(column.type):
         lengths = pc.list_value_length(column).to_numpy(zero_copy_only=False).astype(np.int64)
         first = np.concatenate([[0], np.cumsum(lengths)])
-        place = (np.arange(int(first[-1])) - np.repeat(first[:-1], lengths)).astype(np.uint64)
-        mixed = _mix(_keys(column.flatten()) + np.uint64(0x9E3779B97F4A7C15) * (place + np.uint64(1)))
+        index = (np.arange(int(first[-1])) - np.repeat(first[:-1], lengths)).astype(np.uint64)
+        mixed = _mix(_keys(column.flatten()) + np.uint64(0x9E3779B97F4A7C15) * (index + np.uint64(1)))
         running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
         return np.asarray(running[first[1:]] - running[first[:-1]])
     if pa.types.is_integer(column.type):

@@ -18,16 +18,18 @@ from numpy.typing import NDArray
 from pramana.bundle.bundle import Bundle
 from pramana.errors import BundleError, SchemaError, SourceError
 from pramana.files.atomic import open_regular, own_file
+from pramana.io.columns import numbers
 from pramana.io.writing import digest_of_written, unescaped, write_table
 from pramana.methods.cell_table import ShownCells, ShownColumn, look_of
 from pramana.methods.cells import (
     CLASS,
     COMPANION,
     Cells,
-    by_appearance,
-    cells_from_column,
+    cell_codes,
+    cells_named,
     companion,
     expected_counts,
+    joint_appearance,
     reconstructed,
 )
 from pramana.methods.columns import Quasi, QuasiForm, restored_quasi
@@ -50,10 +52,10 @@ def read_companion(path: Path, quasi: Sequence[Quasi], escaped: bool) -> list[Ce
             texts = {name: unescaped(lines[name]) for name in ("attribute", "value")}
             lines = pa.table({name: texts.get(name, lines[name]) for name in lines.column_names})
         cells = [_cells_of(lines, q) for q in quasi]
-        again = companion(
-            {q.name: c for q, c in zip(quasi, cells, strict=True)}, {q.name: q.leaf_labels for q in quasi}
-        )
-        same = digest_of_written(lambda sink: write_table(again, sink, "csv", escaped)) == _digest(path)
+        again = companion(quasi, cells)
+        with open_regular(path, follow=False) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        same = digest_of_written(lambda sink: write_table(again, sink, "csv", escaped)) == digest
     except (KeyError, ValueError, TypeError, OSError, pa.ArrowException):
         same = False
     if not same or len({len(c) for c in cells}) != 1:
@@ -74,12 +76,9 @@ def check_companion(
     for column, told in zip(columns, cells, strict=True):
         column.check_cells(told)
     classes = len(cells[0])
-    if {int(json.loads(number)) for number in shown.cells.get(CLASS, {})} != set(range(classes)):
-        raise BundleError(
-            f"The rows must be in the {classes} classes of {COMPANION}",
-            f"{len(shown.cells.get(CLASS, {}))} classes",
-        )
-    order = np.array([int(json.loads(number)) for number in shown.cells[CLASS]], np.int64)
+    order = np.array([int(json.loads(number)) for number in shown.cells.get(CLASS, {})], np.int64)
+    if set(order.tolist()) != set(range(classes)):
+        raise BundleError(f"The rows must be in the {classes} classes of {COMPANION}", f"{len(order)} classes")
     return {q.name: look_of(told.select(order)) for q, told in zip(quasi, cells, strict=True)}
 
 
@@ -91,17 +90,10 @@ def _cells_of(lines: pa.Table, quasi: Quasi) -> Cells:
     joint = number * len(code) + values
     if len(here) == 0 or number[0] != 0 or number[-1] >= len(number) or not (np.diff(joint) > 0).all():
         raise ValueError("lines out of order, or a class that is not there")
-    if (weights < 1).any():
-        raise ValueError("a weight that is none")
-    first = np.concatenate([[0], np.cumsum(np.bincount(number))])
-    if (np.diff(first) == 0).any():
-        raise ValueError("a class without a value")
-    return Cells(len(code), first, values, weights)
-
-
-def _digest(path: Path) -> str:
-    with open_regular(path, follow=False) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    sizes = np.bincount(number)
+    if (weights < 1).any() or (sizes == 0).any():
+        raise ValueError("a weight that is none, or a class without a value")
+    return Cells(len(code), np.concatenate([[0], np.cumsum(sizes)]), values, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +140,11 @@ class PublishedCells:
             ) from None
         names = [q.name for q in quasi]
         table = pa.Table.from_batches(opened.batches())
-        read = _by_class if CLASS in table.column_names else _by_row
         try:
-            cells, class_of = read(opened, table, quasi)
+            if CLASS in table.column_names:
+                cells, class_of = _by_class(opened, table, quasi)
+            else:
+                cells, class_of = _by_row(table, quasi)
         except (KeyError, ValueError, IndexError, pa.ArrowException):
             raise BundleError(
                 "The cells of a bundle must fit its certificate", "cells that cannot be read by it"
@@ -188,19 +182,16 @@ class PublishedCells:
         return expected_counts([self.cells[self.names.index(name)] for name in by], self.sizes)
 
 
-def _by_row(opened: Bundle, table: pa.Table, quasi: Sequence[Quasi]) -> tuple[list[Cells], NDArray[np.int64]]:
+def _by_row(table: pa.Table, quasi: Sequence[Quasi]) -> tuple[list[Cells], NDArray[np.int64]]:
     """Rows whose cells all agree are one class."""
-    del opened
-    cells, codes, keys = [], [], np.zeros(table.num_rows, np.int64)
+    cells, codes = [], []
     for q in quasi:
-        column_cells, code = cells_from_column(_plain(table.column(q.name)), q.leaf_labels, q.members())
-        cells.append(column_cells)
+        column = _plain(table.column(q.name)).combine_chunks()
+        code, first_rows = cell_codes(column)
+        cells.append(cells_named(column.take(numbers(first_rows)).to_pylist(), q.leaf_labels, q.members()))
         codes.append(code)
-        keys = by_appearance(keys * len(column_cells) + code)[0].astype(np.int64)
-    class_of, rows = by_appearance(keys)
-    return [c.select(code[rows].astype(np.int64)) for c, code in zip(cells, codes, strict=True)], class_of.astype(
-        np.int64
-    )
+    class_of, rows = joint_appearance(codes, table.num_rows)
+    return [c.select(code[rows].astype(np.int64)) for c, code in zip(cells, codes, strict=True)], class_of
 
 
 def _by_class(opened: Bundle, table: pa.Table, quasi: Sequence[Quasi]) -> tuple[list[Cells], NDArray[np.int64]]:

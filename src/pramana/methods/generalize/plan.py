@@ -25,7 +25,7 @@ from pramana.errors import BundleError, SchemaError, SourceError
 from pramana.files.store_path import AnyPath
 from pramana.io.columns import numbers
 from pramana.mechanisms.table import Product
-from pramana.methods.cell_table import CLASS_NUMBER, CellTable, check_cells, look_of, look_of_labels
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable, check_cells, looks_by_class
 from pramana.methods.cells import (
     CLASS,
     COMPANION,
@@ -188,11 +188,7 @@ class GeneralizePlan(Plan):
         return Publication(self, draw, table, commitment, extra, checks, self._worth(generalised, shown, cells))
 
     def _worth(self, generalised: Generalised, shown: Sequence[Cells], cells: Mapping[str, Column]) -> Usefulness:
-        if self.design.cells == "hierarchy":
-            columns = shown_columns(self.quasi, self.design, self.levels)
-            looks = {column.name: look_of_labels(column, cells[column.name].to_pylist()) for column in columns}
-        else:
-            looks = {q.name: look_of(own) for q, own in zip(self.quasi, shown, strict=True)}
+        looks = looks_by_class(shown_columns(self.quasi, self.design, self.levels), shown, cells)
         left_out = self.of_source - self.records
         return worth_of_cells(looks, generalised.sizes, left_out, self.tables, self.design.exact_cells)
 
@@ -221,9 +217,7 @@ def columns_by_class(
     kind, text = plan.design.cells, plan.output == "csv"
     cells = generalised.cells(kind, plan.design.intermediate)
     if plan.by_class:
-        by_name = {q.name: c for q, c in zip(plan.quasi, cells, strict=True)}
-        table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
-        return {CLASS: numbers(np.arange(generalised.classes))}, {COMPANION: table}
+        return {CLASS: numbers(np.arange(generalised.classes))}, {COMPANION: companion(plan.quasi, cells)}
     columns: dict[str, Column] = {}
     for a, (q, c) in enumerate(zip(plan.quasi, cells, strict=True)):
         if kind == "hierarchy":

@@ -20,7 +20,7 @@ from pramana.bundle.form import Check, Form
 from pramana.counting.value_counts import ValueCounts
 from pramana.errors import PramanaError, RecipeError, UnreachableError
 from pramana.io.columns import numbers
-from pramana.methods.cell_table import CheckedColumn, ShownCells, ShownColumn
+from pramana.methods.cell_table import ShownCells, ShownColumn
 from pramana.methods.cells import label_column
 from pramana.methods.columns import (
     LARGEST_WHOLE,
@@ -385,7 +385,7 @@ def _smallest(k: int, stated: AggregateMeasures) -> Check:
     return Check("records of the smallest class counted again", right, f"{k}; whose they are is stated only")
 
 
-def _shown(attribute: Attribute) -> CheckedColumn:
+def _shown(attribute: Attribute) -> ShownColumn | ShownNumbers:
     if attribute.domain is None:
         return ShownNumbers(attribute.name)
     labels = leaves_of(attribute)

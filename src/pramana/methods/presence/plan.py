@@ -21,7 +21,7 @@ from pramana.errors import BundleError, SourceError
 from pramana.files.store_path import AnyPath
 from pramana.io.columns import numbers
 from pramana.io.source import Source
-from pramana.methods.cell_table import CLASS_NUMBER, MARK, CellTable, check_cells, look_of, look_of_labels
+from pramana.methods.cell_table import CLASS_NUMBER, MARK, CellTable, check_cells, looks_by_class
 from pramana.methods.cells import CLASS, COMPANION, companion, label_column, labels_of, list_column
 from pramana.methods.columns import Quasi, QuasiForm, read_from_data
 from pramana.methods.presence.algorithms import Chosen, PresenceDesign, PresenceDesignForm
@@ -210,10 +210,7 @@ class PresencePlan(Plan):
 
     def _worth(self, classes: PresentClasses, shown: Presented, cells: Mapping[str, Column]) -> Usefulness:
         """Distributions follow the public table, or were shaped: what they tell of the rows is their leaves."""
-        if self.kind == "hierarchy":
-            looks = {c.name: look_of_labels(c, cells[c.name].to_pylist()) for c in shown_columns(self)}
-        else:
-            looks = {q.name: look_of(own) for q, own in zip(self.quasi, shown.cells, strict=True)}
+        looks = looks_by_class(shown_columns(self), shown.cells, cells)
         return worth_of_cells(looks, classes.present, 0, self.tables, exact=self.design.tells_counts)
 
     def _found_again(self, rows: Rows, public: Rows | None) -> PresentClasses:
@@ -266,7 +263,6 @@ def _columns(plan: PresencePlan, result: Presented) -> tuple[dict[str, Column], 
         parts = zip(plan.quasi, result.classes.public, plan.levels, strict=True)
         return {q.name: label_column(labels_of(q.ladder, q.labels, c, level)) for q, c, level in parts}, {}
     if plan.output == "csv":
-        by_name = {q.name: c for q, c in zip(plan.quasi, result.cells, strict=True)}
-        table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
+        table = companion(plan.quasi, result.cells)
         return {CLASS: numbers(np.arange(result.classes.classes))}, {COMPANION: table}
     return {q.name: list_column(c, q.leaf_labels, True) for q, c in zip(plan.quasi, result.cells, strict=True)}, {}
