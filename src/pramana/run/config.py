@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,11 +31,12 @@ from pramana.rows.memory import MemoryRows
 from pramana.rows.protocol import ColumnReading, Progress, Rows, no_progress
 from pramana.schema.domain import Attribute
 from pramana.schema.kind import Kind, label_of
-from pramana.schema.sections import ColumnSection, SourceSection
+from pramana.schema.sections import ColumnSection
 from pramana.schema.unit import UnitSection
 
 if TYPE_CHECKING:
     from pramana.rows.spark.rows import SparkEngine
+    from pramana.rows.spooled import SpooledRows
 
 RecipeLike = AnyRecipe | str | Path
 _READING = ("delimiter", "encoding", "decimal", "thousands", "trim", "sheet")
@@ -46,25 +48,20 @@ def read_recipe(recipe: RecipeLike) -> AnyRecipe:
 
 def source_of(recipe: AnyRecipe) -> Source:
     """The table that a recipe names."""
-    return source_in(method_named(recipe.method).source(recipe), recipe.attributes)
-
-
-def source_in(section: SourceSection, columns: Mapping[str, ColumnSection] | None = None) -> Source:
+    section = method_named(recipe.method).source(recipe)
     stated = {key: value for key, value in msgspec.structs.asdict(section).items() if value is not None}
-    source = Source.from_options(stated)
-    return replace(source, forms=_forms(columns or {}, source, section.labels is not False))
+    return _with_forms(Source.from_options(stated), recipe.attributes, section.labels is not False)
 
 
 def opened_source(recipe: AnyRecipe, data: object) -> Source:
     """The table that a recipe names, or the data frame in its place; read as the recipe says of its columns."""
     if data is None:
         return source_of(recipe)
-    frame = Source(frame=data)
-    return replace(frame, forms=_forms(recipe.attributes, frame, True))
+    return _with_forms(Source(frame=data), recipe.attributes)
 
 
-def _forms(columns: Mapping[str, ColumnSection], source: Source, labels: bool) -> dict[str, ValueForm]:
-    return {name: _form(column, source, labels) for name, column in columns.items()}
+def _with_forms(source: Source, columns: Mapping[str, ColumnSection], labels: bool = True) -> Source:
+    return replace(source, forms={name: _form(column, source, labels) for name, column in columns.items()})
 
 
 def _form(column: ColumnSection, source: Source, labels: bool) -> ValueForm:
@@ -123,26 +120,9 @@ def _certified_form(attribute: Attribute, stated: JsonObject) -> ValueForm:
 # ---------------------------------------------------------------- one row for each person
 
 # what columns that number people are called; looked at where the recipe leaves them out
-_PERSON_NUMBERS = frozenset(
-    f"{who}{what}"
-    for who in (
-        "p",
-        "pers",
-        "person",
-        "patient",
-        "respondent",
-        "subject",
-        "participant",
-        "member",
-        "customer",
-        "client",
-        "user",
-        "employee",
-        "student",
-        "resident",
-        "citizen",
-    )
-    for what in ("id", "nr", "no", "num", "number", "key")
+_PERSON_NUMBER = re.compile(
+    "(p|pers|person|patient|respondent|subject|participant|member|customer|client|user|employee|student|resident"
+    "|citizen)(id|nr|no|num|number|key)"
 )
 
 
@@ -156,15 +136,13 @@ def watched_columns(recipe: AnyRecipe, source: Source) -> tuple[str, ...]:
     present = source.column_names()
     if present is None:
         return ()  # whoever reads it says what is wrong
-    others = [name for name in present if name not in recipe.attributes and _looks_like_a_person(name)]
-    return (*(name for name in recipe.dropped if name in present), *others)
+    letters = {name: "".join(c for c in name.casefold() if c.isalnum()) for name in present}
+    others = [name for name in present if name not in recipe.attributes]
+    numbers = [name for name in others if _PERSON_NUMBER.fullmatch(letters[name])]
+    return (*(name for name in recipe.dropped if name in present), *numbers)
 
 
-def _looks_like_a_person(name: str) -> bool:
-    return "".join(c for c in name.casefold() if c.isalnum()) in _PERSON_NUMBERS
-
-
-def check_no_repeats(rows: Rows, watched: Sequence[str]) -> None:
+def _check_no_repeats(rows: Rows, watched: Sequence[str]) -> None:
     for name in watched:
         if rows.repeats(name):
             raise RecipeError(
@@ -215,60 +193,41 @@ class ExecutionConfig:
         source: Source,
         readings: Sequence[ColumnReading],
         key: Key,
-        method: str,
         can: Capabilities,
         unit: UnitSection | None = None,
         watched: Sequence[str] = (),
     ) -> Iterator[Rows]:
-        """The rows, which are let go of at the end; refused by name where the method cannot work there.
+        """The rows, which are let go of at the end.
 
         With a `unit` of several rows they are brought together. Columns that are `watched` must not repeat.
         """
-        self.check(method, can)
         several = unit if unit is not None and unit.several else None
-        with source.guesses(), self._opened(source, readings, key, can, watched, several) as rows:
-            yield rows
+        with contextlib.ExitStack() as opened:
+            opened.enter_context(source.guesses())
+            self.progress("reading", 0, 1)
+            if (spark := self.spark()) is not None:
+                from pramana.rows.spark.rows import SparkRows
 
-    @contextlib.contextmanager
-    def _opened(
-        self,
-        source: Source,
-        readings: Sequence[ColumnReading],
-        key: Key,
-        can: Capabilities,
-        watched: Sequence[str],
-        unit: UnitSection | None,
-    ) -> Iterator[Rows]:
-        self.progress("reading", 0, 1)
-        spark = self.spark()
-        if spark is not None:
-            from pramana.rows.spark.rows import SparkRows
-
-            how = self.progress, self.show_values, unit, watched
-            with SparkRows.open(source, readings, key, spark, *how) as spread:
-                check_no_repeats(spread, watched)
+                how = self.progress, self.show_values, several, watched
+                spread = opened.enter_context(SparkRows.open(source, readings, key, spark, *how))
+                _check_no_repeats(spread, watched)
                 yield spread
-            return
-        readings = [
-            *readings,
-            *map(ColumnReading, watched),
-            *map(ColumnReading, () if unit is None else unit.columns),
-        ]
-        bound = self._bound(source, can)
-        if bound is not None:
-            from pramana.rows.engines import BatchEngine
-            from pramana.rows.spooled import SpooledRows
+                return
+            also_read = (*watched, *(() if several is None else several.columns))
+            readings = [*readings, *map(ColumnReading, also_read)]
+            rows: MemoryRows | SpooledRows
+            if (bound := self._bound(source, can)) is not None:
+                from pramana.rows.engines import BatchEngine
+                from pramana.rows.spooled import SpooledRows
 
-            batch = BatchEngine(bound, self.threads, self.folder)
-            spooled = SpooledRows.read(source, readings, key, batch, self.progress, self.show_values)
-            with contextlib.closing(spooled):
-                check_no_repeats(spooled, watched)
-                yield spooled if unit is None else spooled.in_units(unit)
-            return
-        table = source.read([reading.name for reading in readings])
-        rows = MemoryRows(table, key, LocalEngine(self.threads), self.progress, self.show_values)
-        check_no_repeats(rows, watched)
-        yield rows if unit is None else rows.in_units(unit)
+                batch = BatchEngine(bound, self.threads, self.folder)
+                rows = SpooledRows.read(source, readings, key, batch, self.progress, self.show_values)
+                opened.callback(rows.close)
+            else:
+                table = source.read([reading.name for reading in readings])
+                rows = MemoryRows(table, key, LocalEngine(self.threads), self.progress, self.show_values)
+            _check_no_repeats(rows, watched)
+            yield rows if several is None else rows.in_units(several)
 
     def spark(self) -> SparkEngine | None:
         """The Spark engine that is asked for, if one is."""
@@ -310,12 +269,9 @@ class ExecutionConfig:
         assert spark is not None, "refused above"
         return spark.table(source)
 
-    def in_memory(self, source: Source, can: Capabilities) -> bool:
-        return self.engine == "local" and self._bound(source, can) is None
-
     def check_in_memory(self, source: Source, can: Capabilities, what: str) -> None:
         """Refuse what is made from all published rows at once where they are not in memory."""
-        if not self.in_memory(source, can):
+        if self.engine != "local" or self._bound(source, can) is not None:
             raise RecipeError(
                 f"{what} must be of a table in memory",
                 "a table that streams, or the Spark engine",

@@ -40,8 +40,8 @@ class Choice:
         return {
             "promise": self.promise,
             "coin": self.coin,
-            **{name: or_none(number) for name, number in numbers.items()},
-            "errors": {table: or_none(error) for table, error in self.errors.items()},
+            **{name: _or_none(number) for name, number in numbers.items()},
+            "errors": {table: _or_none(error) for table, error in self.errors.items()},
         }
 
     def row(self) -> dict[str, Scalar]:
@@ -79,9 +79,6 @@ class Outlook(TabularResult):
         return [*([far] if self.unreachable else []), *own, *self.notes]
 
     def to_rows(self) -> list[dict[str, Scalar]]:
-        return self.rows()
-
-    def rows(self) -> list[dict[str, Scalar]]:
         return [choice.row() for choice in self.choices]
 
     @property
@@ -122,7 +119,7 @@ class Outlook(TabularResult):
 
     def write(self, folder: str | Path) -> list[str]:
         """The table as CSV and Markdown and the picture as SVG and PNG; returns their paths."""
-        return written(folder, self.rows() or worth_rows(self.usefulness), self.picture())
+        return _write_plan(folder, self.to_rows() or _worth_rows(self.usefulness), self.picture())
 
     def picture(self) -> Picture:
         """Expected error against each promise, a line for each table and coin; or what the tables reach."""
@@ -139,7 +136,7 @@ class Outlook(TabularResult):
             if series:
                 panels.append(Panel(series, f"expected L1 error by {promise}", promise, log_x=True, log_y=True))
         if self.usefulness.tables and not panels:
-            panels.append(worth_panel([("this recipe", self.usefulness)]))
+            panels.append(_worth_panel([("this recipe", self.usefulness)]))
         return Picture(panels, title=self.counted, width=9.0, height=4.2)
 
 
@@ -156,9 +153,6 @@ class Comparison(TabularResult):
         return list(dict.fromkeys(shown))[:10]
 
     def to_rows(self) -> list[dict[str, Scalar]]:
-        return self.rows()
-
-    def rows(self) -> list[dict[str, Scalar]]:
         """A line for each recipe: its promises, and to within what each table is known."""
         rows: list[dict[str, Scalar]] = []
         for one in self.candidates:
@@ -168,7 +162,7 @@ class Comparison(TabularResult):
                     "recipe": one.title,
                     "method": one.method,
                     "promises": "; ".join(one.promises),
-                    **{title: _in_short(known.get(title)) for title in self.titles},
+                    **{title: _short_worth(known.get(title)) for title in self.titles},
                     "useless": "useless" if one.usefulness.useless else "",
                 }
             )
@@ -178,19 +172,19 @@ class Comparison(TabularResult):
         return {
             "candidates": [{"recipe": one.title, **one.to_json()} for one in self.candidates],
             "tables": [title.split(" x ") for title in self.titles],
-            "comparison": self.rows(),
+            "comparison": self.to_rows(),
         }
 
     def write(self, folder: str | Path) -> list[str]:
         """The table as CSV and Markdown and the picture as SVG and PNG; returns their paths."""
-        return written(folder, self.rows(), self.picture())
+        return _write_plan(folder, self.to_rows(), self.picture())
 
     def picture(self) -> Picture:
         worth = [(one.title, one.usefulness) for one in self.candidates[:MOST_CANDIDATES]]
-        return Picture([worth_panel(worth, self.titles)], width=9.0, height=4.6)
+        return Picture([_worth_panel(worth, self.titles)], width=9.0, height=4.6)
 
 
-def _in_short(table: TableWorth | None) -> str:
+def _short_worth(table: TableWorth | None) -> str:
     """To within what; a table that is hopeless is called so."""
     if table is None:
         return "-"
@@ -199,26 +193,26 @@ def _in_short(table: TableWorth | None) -> str:
     return "hopeless" if table.hopeless else table.shown(table.within)
 
 
-def written(folder: str | Path, rows: Sequence[Mapping[str, object]], picture: Picture) -> list[str]:
+def _write_plan(folder: str | Path, rows: Sequence[Mapping[str, object]], picture: Picture) -> list[str]:
     if (Path(folder) / "certificate.json").exists():
         raise RecipeError(f"{folder} must be a folder for the plan", "a bundle, which holds what it certifies")
     paths = [*write_table(rows, Path(folder) / "plan"), *write_figure(picture, Path(folder) / "plan")]
     return [str(path) for path in paths]
 
 
-def worth_rows(usefulness: Usefulness) -> list[dict[str, object]]:
+def _worth_rows(usefulness: Usefulness) -> list[dict[str, object]]:
     """A line for each table that is shown: to within what it is known, and how near a guess is."""
     return [
         {
             "table": table.title,
-            "known to within": _in_short(table),
+            "known to within": _short_worth(table),
             "a guess that ignores the data": table.shown(table.blind),
         }
         for table in usefulness.shown
     ]
 
 
-def worth_panel(worth: Sequence[tuple[str, Usefulness]], titles: Sequence[str] = ()) -> Panel:
+def _worth_panel(worth: Sequence[tuple[str, Usefulness]], titles: Sequence[str] = ()) -> Panel:
     """Bars of what each table is known to within, beside a guess; none beyond 100 points, or above the guess
     where a table is hopeless."""
     shown = list(titles) or [table.title for table in worth[0][1].shown]
@@ -235,6 +229,6 @@ def worth_panel(worth: Sequence[tuple[str, Usefulness]], titles: Sequence[str] =
     return Panel(series, "known to within", "", "percentage points: lower is better")
 
 
-def or_none(value: float | None) -> float | None:
+def _or_none(value: float | None) -> float | None:
     """JSON has no infinity."""
     return value if value is not None and math.isfinite(value) else None

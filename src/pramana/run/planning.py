@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any, TypedDict, Unpack, cast, overload
 
 import msgspec
 import numpy as np
@@ -50,42 +50,23 @@ COINS = ("attribute", "record")
 MOST_TABLES = 10  # whose errors are shown
 
 
-@dataclass(frozen=True)
-class PlanOptions:
-    """What a plan is asked for beside its recipe."""
+class PlanOptions(TypedDict, total=False):
+    """What a plan is asked for beside its recipe; `plan` says what each means."""
 
-    records: int | None = None
-    ks: Sequence[float] | None = None
-    epsilons: Sequence[float] | None = None
-    with_data: bool = False
-    data: object = None
-    space: bool = False
-
-
-@overload
-def plan(
-    recipe: RecipeLike,
-    *,
-    records: int | None = None,
-    ks: Sequence[float] | None = None,
-    epsilons: Sequence[float] | None = None,
-    with_data: bool = False,
-    data: object = None,
-    space: bool = False,
-) -> Outlook: ...
+    records: int | None
+    ks: Sequence[float] | None
+    epsilons: Sequence[float] | None
+    with_data: bool
+    data: object
+    space: bool
 
 
 @overload
-def plan(
-    recipe: list[RecipeLike] | tuple[RecipeLike, ...],
-    *,
-    records: int | None = None,
-    ks: Sequence[float] | None = None,
-    epsilons: Sequence[float] | None = None,
-    with_data: bool = False,
-    data: object = None,
-    space: bool = False,
-) -> Comparison: ...
+def plan(recipe: RecipeLike, **options: Unpack[PlanOptions]) -> Outlook: ...
+
+
+@overload
+def plan(recipe: list[RecipeLike] | tuple[RecipeLike, ...], **options: Unpack[PlanOptions]) -> Comparison: ...
 
 
 def plan(
@@ -123,7 +104,8 @@ def plan(
     >>> pramana.plan("recipe.toml").method
     'retention'
     """
-    options = PlanOptions(records, ks, epsilons, with_data, data, space)
+    options: PlanOptions = {"records": records, "ks": ks, "epsilons": epsilons}
+    options |= {"with_data": with_data, "data": data, "space": space}
     if isinstance(recipe, list | tuple):
         if not recipe:
             raise RecipeError("A plan must have a recipe", "an empty list")
@@ -135,9 +117,9 @@ def _plan(recipe: RecipeLike, options: PlanOptions, title: str) -> Outlook:
     read = read_recipe(recipe)
     setting = read.release
     if isinstance(setting, DrawnSetting):
-        outlook = plan_by_law(read, setting, options)
+        outlook = _plan_by_law(read, setting, options)
     else:
-        outlook = plan_by_rows(read, options)
+        outlook = _plan_by_rows(read, options)
     return replace(outlook, title=Path(recipe).name if isinstance(recipe, str | os.PathLike) else title)
 
 
@@ -167,14 +149,14 @@ def _short(value: object) -> str:
 # ---------------------------------------------------------------- where no row decides the law
 
 
-def plan_by_law(read: AnyRecipe, setting: DrawnSetting, options: PlanOptions) -> Outlook:
+def _plan_by_law(read: AnyRecipe, setting: DrawnSetting, options: PlanOptions) -> Outlook:
     """For each k and epsilon and both kinds of coin, and for the recipe as it is."""
-    if options.space:
+    if options["space"]:
         raise RecipeError("A space of solutions must be of a generalisation", repr(read.method))
-    if options.with_data and options.records is not None:
+    if options["with_data"] and options["records"] is not None:
         raise RecipeError("A plan must be for the data or for a number of records", "with_data and records")
-    ks = _values(options.ks, DEFAULT_KS, setting.k)
-    epsilons = _values(options.epsilons, DEFAULT_EPSILONS, setting.epsilon)
+    ks = _values(options["ks"], DEFAULT_KS, setting.k)
+    epsilons = _values(options["epsilons"], DEFAULT_EPSILONS, setting.epsilon)
     for k in ks:
         check_k(k)
     for epsilon in epsilons:
@@ -183,7 +165,7 @@ def plan_by_law(read: AnyRecipe, setting: DrawnSetting, options: PlanOptions) ->
     rows = None if run is None else run.rows
     if not count:
         raise RecipeError("A plan must know the number of records", "0")
-    columns = randomised_attributes(_drawn(read), rows)
+    columns = randomised_attributes(cast(Recipe[Setting, RandomisedColumn], read), rows)
     attributes = [a for a in columns if not a.raw]
     if not attributes:
         raise RecipeError(
@@ -192,7 +174,7 @@ def plan_by_law(read: AnyRecipe, setting: DrawnSetting, options: PlanOptions) ->
     sizes = {a.name: a.coded.size for a in attributes}
     draws = units_of(cast(Any, read), sizes, None if rows is None else rows.owners)
     tables = _tables(read, sizes)
-    true = _true_tables(run, attributes, tables) if options.with_data and run is not None else None
+    true = _true_tables(run, attributes, tables) if options["with_data"] and run is not None else None
     wanted = [(promise, value) for promise, values in (("k", ks), ("epsilon", epsilons)) for value in values]
     coins = COINS if draws is None else COINS[:1]  # whole records of several rows have no coin of their own
     who = counted(count, *(() if draws is None else (draws.people, draws.households)))
@@ -207,21 +189,24 @@ def plan_by_law(read: AnyRecipe, setting: DrawnSetting, options: PlanOptions) ->
         f"Missing values would cost a little more; whether there are any was not looked at: {', '.join(unseen)}."
     )
     notes = (note,) if unseen else ()
-    outlook = Outlook(count, tables, choices, options.with_data, unreachable, notes, counted=who)
+    outlook = Outlook(count, tables, choices, options["with_data"], unreachable, notes, counted=who)
     return _as_it_is(outlook, read, columns, rows if draws is not None else None)
 
 
 def _opened(read: AnyRecipe, setting: DrawnSetting, options: PlanOptions) -> tuple[Run | None, int | None]:
     """A run on the rows, where they must be looked at, and how many there are or will be."""
     several = read.unit is not None and read.unit.several
-    if several and options.records is not None:
+    if several and options["records"] is not None:
         raise RecipeError(
-            "A plan for people of several rows must look at its table", f"a number of records, {options.records}"
+            "A plan for people of several rows must look at its table",
+            f"a number of records, {options['records']}",
         )
-    known = options.records if options.records is not None else setting.records
-    needs_rows = options.with_data or known is None or any(column.from_data for column in read.published.values())
-    run = Run.trial(read, opened_source(read, options.data)) if needs_rows or several else None
-    looked_at = known is None or options.with_data or several
+    known = options["records"] if options["records"] is not None else setting.records
+    needs_rows = (
+        options["with_data"] or known is None or any(column.from_data for column in read.published.values())
+    )
+    run = Run.trial(read, opened_source(read, options["data"])) if needs_rows or several else None
+    looked_at = known is None or options["with_data"] or several
     return run, run.rows.records if run is not None and looked_at else known
 
 
@@ -255,11 +240,6 @@ def _tables(read: AnyRecipe, sizes: Mapping[str, int]) -> tuple[tuple[str, ...],
 def _values(given: Sequence[float] | None, usual: Sequence[float], own: float | None) -> list[float]:
     """What is asked for, or the usual values and the recipe's own."""
     return list(given) if given is not None else sorted({*usual, *([] if own is None else [float(own)])})
-
-
-def _drawn(recipe: AnyRecipe) -> Recipe[Setting, RandomisedColumn]:
-    """The columns of a drawn setting are randomised ones: its method says so."""
-    return cast(Recipe[Setting, RandomisedColumn], recipe)
 
 
 @dataclass(frozen=True)
@@ -314,22 +294,23 @@ def _true_tables(
 # ---------------------------------------------------------------- where rows decide
 
 
-def plan_by_rows(read: AnyRecipe, options: PlanOptions) -> Outlook:
+def _plan_by_rows(read: AnyRecipe, options: PlanOptions) -> Outlook:
     """For a range of the promise that the method varies, and for the recipe as it is."""
-    if options.records is not None:
+    if options["records"] is not None:
         raise RecipeError(
-            f"A plan of method {read.method!r} must look at its table", f"a number of records, {options.records}"
+            f"A plan of method {read.method!r} must look at its table",
+            f"a number of records, {options['records']}",
         )
-    if options.epsilons:
+    if options["epsilons"]:
         raise RecipeError(
             f"Method {read.method!r} has no epsilon to vary",
-            f"epsilon = {', '.join(f'{epsilon:g}' for epsilon in options.epsilons)}",
+            f"epsilon = {', '.join(f'{epsilon:g}' for epsilon in options['epsilons'])}",
         )
-    run = Run.trial(read, opened_source(read, options.data))
+    run = Run.trial(read, opened_source(read, options["data"]))
     publication = run.publish(run.plan())
     own, usefulness = publication.plan, publication.usefulness
     advice = run.method.advise(read, own, run.rows) if usefulness.useless else ()
-    choices, unreachable = _choices(run, read, options.ks, usefulness)
+    choices, unreachable = _choices(run, read, options["ks"], usefulness)
     return Outlook(
         own.records,
         tuple(one.names for one in usefulness.shown),
@@ -340,7 +321,7 @@ def plan_by_rows(read: AnyRecipe, options: PlanOptions) -> Outlook:
         usefulness=usefulness,
         advice=advice,
         promises=promises_of(own),
-        space=run.method.space(read, run.rows) if options.space else None,
+        space=run.method.space(read, run.rows) if options["space"] else None,
         notes=publication.notes,
         counted=counted(own.records, *(() if own.unit is None else (own.unit.people, own.unit.households))),
     )

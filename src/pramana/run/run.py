@@ -58,14 +58,15 @@ class Run:
         config.check(method.name, can)  # before the source is touched
         watched = watched_columns(recipe, source)
         readings = method.readings(recipe)
-        with config.open(source, readings, key, method.name, can, recipe.unit, watched) as rows:
+        with config.open(source, readings, key, can, recipe.unit, watched) as rows:
             yield cls(source, rows, key, recipe)
 
     @classmethod
     @contextlib.contextmanager
     def of_plan(cls, plan: Plan, method: str, source: Source, key: Key, config: ExecutionConfig) -> Iterator[Run]:
         """The certificate's way: the plan is known, and the source is read as it was."""
-        with config.open(source, plan.readings(), key, method, plan.capabilities, plan.in_units) as rows:
+        config.check(method, plan.capabilities)
+        with config.open(source, plan.readings(), key, plan.capabilities, plan.in_units) as rows:
             yield cls(source, rows, key, stated=plan)
 
     @classmethod

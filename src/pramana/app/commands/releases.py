@@ -163,9 +163,9 @@ def plan_command(recipes: tuple[str, ...], out: str | None, **options: Any) -> A
     if len(recipes) > 1:
         compared = plan(list(recipes), **options)
         content = compared.to_json() | {"files": [] if out is None else compared.write(out)}
-        return Answer(content, [*table_lines(compared.rows()), *_advice(compared.candidates)])
+        return Answer(content, [*table_lines(compared.to_rows()), *_advice(compared.candidates)])
     outlook = plan(recipes[0], **options)
-    lines = table_lines(outlook.rows())
+    lines = table_lines(outlook.to_rows())
     if lines:
         lines.append("L1: expected sum of absolute errors of the table's shares (0 perfect, 2 useless).")
     if outlook.unreachable:
