@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, Protocol, cast
 
@@ -208,6 +209,32 @@ class _CsvLines:
 
     def abandon(self) -> None:
         self._pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class WrittenTable:
+    """One file of data: its entry in a certificate, its rows, and columns with texts that a spreadsheet runs."""
+
+    entry: dict[str, object]
+    rows: int
+    formulas: tuple[str, ...]
+
+
+def write_tables(
+    tables: Iterable[pa.Table], sink: Path | BinaryIO, form: str, escape: bool, threads: int
+) -> WrittenTable:
+    """Write tables of the same columns, one after the other, into one file."""
+    writer: TableWriter | None = None
+    rows, formulas = 0, dict[str, None]()
+    with contextlib.ExitStack() as written:
+        for table in tables:
+            if writer is None:
+                writer = written.enter_context(TableWriter(sink, form, table.schema, escape, threads))
+            writer.write(table)
+            rows += table.num_rows
+            if form == "csv" and not escape:
+                formulas |= dict.fromkeys(formula_columns(table))
+    return WrittenTable({} if writer is None else writer.entry, rows, tuple(formulas))
 
 
 def digest_of_written(write: Callable[[BinaryIO], object]) -> str:

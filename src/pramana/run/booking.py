@@ -64,7 +64,15 @@ def booked(
     section = recipe.ledger
     assert section is not None
     with contextlib.closing(Ledger.open(section.path)) as ledger:
-        booking = _booking(recipe, plan, guarantees, rows, holding)
+        key, key_file = holding.key, holding.key_file
+        table = ReleasedTable(
+            source=rows.commitment(),
+            design=sealed(key, "design", rfc8785.dumps(plan.statement())),
+            key=key.commitment(),
+            records=plan.source_records,
+            key_file="" if key_file is None else str(key_file.absolute()),
+        )
+        booking = _booking(recipe, holding.out, table, Cost.of(guarantees, plan.profile(), key.seeded))
         under = DigestUnderKeys.prepared(rows.commitment, ledger, booking.table.records)
         booked_now = ledger.book(booking, under)
         release, unsure = booked_now.release, booked_now.unsure
@@ -92,25 +100,16 @@ def _appeared(holding: Holding) -> bool:
     return key is not None and key.get("commitment") == holding.key.commitment()
 
 
-def _booking(
-    recipe: AnyRecipe, plan: Plan, guarantees: Sequence[Guarantee], rows: Rows, holding: Holding
-) -> Booking:
+def _booking(recipe: AnyRecipe, out: AnyPath, table: ReleasedTable, cost: Cost) -> Booking:
     section = recipe.ledger
     assert section is not None
-    key, key_file = holding.key, holding.key_file
     return Booking(
-        dataset=recipe.source.dataset or holding.out.name,
+        dataset=recipe.source.dataset or out.name,
         people=section.people,
         recipient=section.recipient or recipe.about.recipient or ANYONE,
         method=recipe.method,
-        table=ReleasedTable(
-            source=rows.commitment(),
-            design=sealed(key, "design", rfc8785.dumps(plan.statement())),
-            key=key.commitment(),
-            records=plan.source_records,
-            key_file="" if key_file is None else str(key_file.absolute()),
-        ),
-        cost=Cost.of(guarantees, plan.profile(), key.seeded),
+        table=table,
+        cost=cost,
         again=section.again,
         who=whoami(),
     )
@@ -153,18 +152,10 @@ def book_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: Pat
     ratio = plan.mechanism.likelihood_ratio
     epsilon = None if ratio is None else rounding.log_up(ratio)
     source = hashlib.sha256(f"{page}\n{out.absolute()}".encode()).hexdigest()
-    booking = Booking(
-        dataset=recipe.source.dataset or out.name,
-        people=section.people,
-        recipient=section.recipient or recipe.about.recipient or ANYONE,
-        method=recipe.method,
-        table=ReleasedTable(source=source, design=page, key="", records=0),
-        cost=Cost(epsilon, promises=({"notion": LocalPrivacy.notion, "value": epsilon},)),
-        again=section.again,
-        who=whoami(),
-    )
+    table = ReleasedTable(source=source, design=page, key="", records=0)
+    cost = Cost(epsilon, promises=({"notion": LocalPrivacy.notion, "value": epsilon},))
     with contextlib.closing(Ledger.open(section.path)) as ledger:
-        return ledger.book(booking, lambda _: None).release
+        return ledger.book(_booking(recipe, out, table, cost), lambda _: None).release
 
 
 def commit_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: Path, content: str) -> bool:

@@ -64,12 +64,17 @@ def check_codebook(bundle: Bundle) -> list[Check]:
 
 def write_copy(bundle: Bundle, form: str) -> None:
     """The data of a bundle once more, for another program, as a file of the bundle."""
-    table, kinds = published_table(bundle)
     path = bundle.path / f"data.{form}"
+    check_written(path, form, _export(bundle, path, form))
+
+
+def _export(bundle: Bundle, path: Path, form: str) -> pa.Table:
+    """Write the published table as a file for another program, and return it."""
     from pramana.io.exports import write_export  # few releases have a copy
 
+    table, kinds = published_table(bundle)
     write_export(path, form, table, kinds, read_codebook(bundle.certificate.codebook))
-    check_written(path, form, table)
+    return table
 
 
 def check_copies(bundle: Bundle) -> list[Check]:
@@ -83,12 +88,9 @@ def check_copies(bundle: Bundle) -> list[Check]:
 def _compared(bundle: Bundle, name: str, form: str) -> Check:
     check = partial(Check, f"copy {name}")
     try:
-        table, kinds = published_table(bundle)
         with tempfile.TemporaryDirectory() as folder:
             again = Path(folder) / name
-            from pramana.io.exports import write_export
-
-            write_export(again, form, table, kinds, read_codebook(bundle.certificate.codebook))
+            table = _export(bundle, again, form)
             if again.read_bytes() == (bundle.path / name).read_bytes():
                 return check(True, "made again from the data, byte for byte")
         check_written(bundle.path / name, form, table)

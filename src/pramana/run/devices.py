@@ -21,7 +21,7 @@ from pramana.errors import SourceError
 from pramana.files.folder import sweep
 from pramana.io.survey import Variable
 from pramana.methods.coded import CodedTable
-from pramana.methods.protocol import Publication
+from pramana.methods.protocol import Capabilities, Plan, Publication
 from pramana.methods.recipe import AnyRecipe
 from pramana.methods.registry import method_named
 from pramana.methods.retention.plan import RandomisedPlan
@@ -110,9 +110,13 @@ def plan_for_records(recipe: RecipeLike) -> RandomisedPlan:
     """
     read = read_recipe(recipe)
     method = method_named(read.method)
-    if not method.capabilities(read.release).single_records:
-        raise SourceError("Single records can be randomised by the methods retention and matrix", read.method)
+    _check_single_records(method.capabilities(read.release), read.method)
     return method.law_without_rows(read)
+
+
+def _check_single_records(can: Capabilities, got: str) -> None:
+    if not can.single_records:
+        raise SourceError("Single records can be randomised by the methods retention and matrix", got)
 
 
 def randomise_record(recipe: RecipeLike | RandomisedPlan, record: Mapping[str, object]) -> dict[str, str | None]:
@@ -132,7 +136,8 @@ def randomise_record(recipe: RecipeLike | RandomisedPlan, record: Mapping[str, o
     >>> sorted(pramana.randomise_record("recipe.toml", {"sex": "F", "age": "30"}))
     ['age', 'sex']
     """
-    plan = recipe if isinstance(recipe, RandomisedPlan) else plan_for_records(recipe)
+    plan = recipe if isinstance(recipe, Plan) else plan_for_records(recipe)
+    _check_single_records(plan.capabilities, "a plan of another method")
     for name in record:
         if name not in {a.name for a in plan.attributes} | set(plan.dropped):
             raise SourceError(

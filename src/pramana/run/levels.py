@@ -119,10 +119,6 @@ class _LevelRun:
     def codes(self) -> dict[str, Codes]:
         return self.rows.whole().codes(self.design.sizes)
 
-    def digest(self, key: Key) -> str:
-        """Of the whole table, under a key: who has only the ledger can test no guess about it."""
-        return self.rows.commitment(key)
-
     def fingerprint(self, key: Key) -> str:
         """What must not change between versions: the attributes with their domains, and the design.
 
@@ -138,12 +134,7 @@ class _LevelRun:
 # ---------------------------------------------------------------- create
 
 
-def level_allowances(setting: LevelsSetting) -> dict[str, Level]:
-    """The highest level of each recipient; that of "" is everybody's."""
-    return {"" if who == _EVERYBODY else who: Level.of(level) for who, level in setting.allowances.items()}
-
-
-def total_limit(setting: LevelsSetting) -> Fraction | None:
+def _total_limit(setting: LevelsSetting) -> Fraction | None:
     """The most that all versions about the same people may cost."""
     if setting.total_epsilon is None:
         return None
@@ -205,19 +196,21 @@ def create_levels(
     with _LevelRun.open(read, Key.create(), config) as opened:
         setting = opened.recipe.release
         title = name or read.source.dataset or recipe.stem
-        limit, allowances = total_limit(setting), level_allowances(setting)
+        limit = _total_limit(setting)
+        # the highest level of each recipient; that of "" is everybody's
+        allowed = {"" if name == _EVERYBODY else name: Level.of(at) for name, at in setting.allowances.items()}
         known = Ledger.create(ledger)  # everything that could be wrong with the recipe has been found by now
         key_file = key if key is not None else _new_key_file(ledger, title, known)
         dataset_key = DatasetKey.at(key_file)
         wanted = Dataset(
             title,
-            opened.digest(dataset_key.key),
+            opened.rows.commitment(dataset_key.key),
             dataset_key.key.commitment(),
             opened.fingerprint(dataset_key.key),
             opened.rows.records,
             setting.people,
             not setting.history,
-            allowances,
+            allowed,
             limit,
             {
                 "recipe": text,
@@ -226,7 +219,7 @@ def create_levels(
                 "versions": str(_versions_folder(ledger, key_file).absolute()) if setting.history else None,
             },
         )
-        under = DigestUnderKeys.prepared(opened.digest, known, wanted.records)
+        under = DigestUnderKeys.prepared(opened.rows.commitment, known, wanted.records)
         try:
             warnings = known.add_dataset(wanted, who or whoami(), under, independent, dataset_key.keep)
         except BaseException:
@@ -317,7 +310,7 @@ def issue(
             registered.name,
             recipient,
             level,
-            opened.digest(secret),
+            opened.rows.commitment(secret),
             secret.commitment(),
             opened.fingerprint(secret),
             plan.mechanism.likelihood_ratio,
@@ -427,7 +420,7 @@ def issued_versions(
     registered.check_digests()
     secret = Key.read(key or registered.details["key_file"])
     with _LevelRun.open(recipe_of(registered), secret, ExecutionConfig()) as opened:
-        if secret.commitment() != registered.key or opened.digest(secret) != registered.source:
+        if secret.commitment() != registered.key or opened.rows.commitment(secret) != registered.source:
             raise RefusedError(
                 "The source and the key must be those the dataset was registered with",
                 "a changed source, or another key",

@@ -25,7 +25,7 @@ from pramana.bundle.parts import Part, PartSet, part_name, parts_in
 from pramana.errors import BundleError, PramanaError
 from pramana.files.atomic import open_regular
 from pramana.files.parts import PartTarget, WrittenFile
-from pramana.io.writing import TableWriter, formula_columns
+from pramana.io.writing import write_tables
 from pramana.methods.protocol import Counts, Publication, TableMaker
 from pramana.randomness.samplers import available_cores
 from pramana.rows.engines import ahead
@@ -77,22 +77,9 @@ class PartWriting:
     def write(self, number: int, tables: Iterable[pa.Table]) -> WrittenPart:
         """One part from its rows as they are published."""
         name = part_name(number, self.form)
-        file, (rows, formulas) = self.target.write(name, partial(self._fill, tables))
-        return WrittenPart(Part(name, rows, file.size, file.sha256), file.name, formulas=formulas)
-
-    def _fill(self, tables: Iterable[pa.Table], sink: BinaryIO) -> tuple[int, tuple[str, ...]]:
-        rows, formulas, coming = 0, dict[str, None](), iter(tables)
-        table = next(coming)
-        with TableWriter(sink, self.form, table.schema, self.escape, self.threads) as writer:
-            while True:
-                writer.write(table)
-                rows += table.num_rows
-                if self.form == "csv" and not self.escape:
-                    formulas |= dict.fromkeys(formula_columns(table))
-                following = next(coming, None)
-                if following is None:
-                    return rows, tuple(formulas)
-                table = following
+        fill = partial(write_tables, tables, form=self.form, escape=self.escape, threads=self.threads)
+        file, written = self.target.write(name, fill)
+        return WrittenPart(Part(name, written.rows, file.size, file.sha256), file.name, formulas=written.formulas)
 
 
 def write_parts(

@@ -20,7 +20,7 @@ from pramana.rows.engines import bytes_of
 from pramana.rows.protocol import Progress, no_progress
 from pramana.run.config import ExecutionConfig, RecipeLike, opened_source, read_recipe, source_of
 from pramana.run.run import Run
-from pramana.run.write import Destination, extra_digests
+from pramana.run.write import Destination, check_target, extra_digests
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -119,8 +119,6 @@ def release(
     sweep(out)
     check_new(out)
     if read.output.url is not None:
-        from pramana.run.write import check_target
-
         check_target(read.output)
     secret, new_key_file = _key_for(out, key, seed)
     signing = _signing_key(sign)

@@ -132,55 +132,49 @@ def verify(
             "records that people randomised on their own devices",
             "Leave out source and key: nobody has them.",
         )
-    try:
-        plan = restore(opened.certificate)
-    except InputError as error:
-        checks = [_certificate(opened), *_files(opened), _signature(opened, public_key)]
-        return Verification((*checks, Check("law", False, str(error))))
+    plan, law = _restored(opened)
+    if plan is None:
+        return Verification((_certificate(opened), *_files(opened), _signature(opened, public_key), law))
     if source is not None:
         config.check(opened.certificate.method, plan.capabilities)
     secret = Key.from_seed(seed) if seed is not None else key
     with config.reading(opened) as there:
-        return _verified(there, plan, source, secret, public_key, config)
-
-
-def _verified(
-    opened: Bundle,
-    plan: Plan,
-    source: object,
-    key: Key | str | Path | None,
-    public_key: str | Path | None,
-    config: ExecutionConfig,
-) -> Verification:
-    checks = [_certificate(opened), *_files(opened), _signature(opened, public_key)]
-    checks.append(Check("law", True, _WITHHELD if plan.withheld else "as stated, and it fits the domains"))
-    checks += [*_companions(opened, plan), *_devices(opened, plan)]
-    whole = all(check.ok for check in checks)
-    checks += [*_guarantees(opened, plan), _seed(opened)]
-    if whole:
-        examination = plan.examine(opened)
-        checks += examination.checks
-        checks.append(_report(opened, plan, examination))
-        checks += check_codebook(opened)
-        if all(check.ok for check in examination.checks):
-            checks += [*_formulas(opened), *_synthetic(opened), *check_copies(opened)]
-    else:
-        checks.append(Check("data", False, _NOT_READ))
-    if key is not None and whole:
-        secret = key if isinstance(key, Key) else Key.read(key)
-        checks += _remade(opened, plan, source, secret, config)
+        checks = [_certificate(there), *_files(there), _signature(there, public_key), law]
+        checks += [*_companions(there, plan), *_devices(there, plan)]
+        whole = all(check.ok for check in checks)
+        checks += [*_guarantees(there, plan), _seed(there)]
+        checks += _contents(there, plan) if whole else [Check("data", False, _NOT_READ)]
+        if secret is not None and whole:
+            secret = secret if isinstance(secret, Key) else Key.read(secret)
+            checks += _remade(there, plan, source, secret, config)
     return Verification(tuple(checks), opened.certificate.warnings, opened.certificate.signature is not None)
+
+
+def _restored(bundle: Bundle) -> tuple[Plan | None, Check]:
+    """The plan that the certificate states, if it states one."""
+    try:
+        plan = restore(bundle.certificate)
+    except InputError as error:
+        return None, Check("law", False, str(error))
+    return plan, Check("law", True, _WITHHELD if plan.withheld else "as stated, and it fits the domains")
+
+
+def _contents(bundle: Bundle, plan: Plan) -> list[Check]:
+    """The data, and what was made of it: the report, the codebook, copies and synthetic records."""
+    examination = plan.examine(bundle)
+    checks = [*examination.checks, _report(bundle, plan, examination), *check_codebook(bundle)]
+    if all(check.ok for check in examination.checks):
+        checks += [*_formulas(bundle), *_synthetic(bundle), *check_copies(bundle)]
+    return checks
 
 
 def _verify_part(bundle: Bundle, part: str, public_key: str | Path | None) -> Verification:
     """The certificate, the promises that follow from it, and one part of the data; nothing else is read."""
     certificate = bundle.certificate
-    checks = [_certificate(bundle), check_one_part(bundle, part), _signature(bundle, public_key)]
-    try:
-        plan = restore(certificate)
-    except InputError as error:
-        return Verification((*checks, Check("law", False, str(error))), part=part)
-    checks.append(Check("law", True, _WITHHELD if plan.withheld else "as stated, and it fits the domains"))
+    plan, law = _restored(bundle)
+    checks = [_certificate(bundle), check_one_part(bundle, part), _signature(bundle, public_key), law]
+    if plan is None:
+        return Verification(tuple(checks), part=part)
     whole = all(check.ok for check in checks)
     checks += [*_guarantees(bundle, plan), _seed(bundle)]
     checks.append(plan.examine_part(bundle) if whole else Check("data", False, _NOT_READ))

@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -29,7 +28,7 @@ from pramana.files.folder import compared_folder, new_parts, whole_folder
 from pramana.files.store_path import AnyPath, StorePath
 from pramana.io.formats import DATA_FILES
 from pramana.io.survey import Variable
-from pramana.io.writing import TableWriter, digest_of_written, formula_columns, write_table
+from pramana.io.writing import WrittenTable, digest_of_written, formula_columns, write_table, write_tables
 from pramana.methods.protocol import Counts, Explanation, Publication
 from pramana.methods.recipe import AnyRecipe
 from pramana.notions.guarantee import Guarantee
@@ -88,7 +87,7 @@ class BundleWriter:
         if self.recipe.output.url is None:
             with self._folder(None) as folder:
                 return self._fill(folder)
-        with table_copy(self.recipe.output) as copy, self._folder(copy.commit) as folder:
+        with TableCopy(self.recipe.output) as copy, self._folder(copy.commit) as folder:
             certificate = self._fill(folder)
             copy.fill(Bundle(folder, certificate).data_path)
         return certificate
@@ -201,8 +200,8 @@ def _write_data(
     rows = output.rows_of_parts(publication.plan.records)
     if rows is None:
         with named_when_whole(folder / DATA_FILES[form]) as path:
-            entry, formulas = _write_file(publication, pieces, path, form, escape, to.threads)
-        return WrittenData(publication.table.content(), publication.table.counts(), formulas, entry)
+            file = _write_file(publication, pieces, path, form, escape, to.threads)
+        return WrittenData(publication.table.content(), publication.table.counts(), file.formulas, file.entry)
     from pramana.run.parts import write_parts
 
     read_here = output.synthetic or output.copy_format is not None or output.url is not None
@@ -236,22 +235,10 @@ def _write_file(
     form: str,
     escape: bool,
     threads: int,
-) -> tuple[dict[str, object], tuple[str, ...]]:
-    """The data file, piece by piece: its entry in a certificate, and columns with texts that are run.
-
-    While one piece is written the next is decoded and digested.
-    """
-    writer: TableWriter | None = None
-    formulas: dict[str, None] = {}
-    with ExitStack() as written:
-        for table in ahead(publication.table.table, pieces, 1):  # one thread: pieces in their order
-            if writer is None:
-                workers = threads or available_cores()
-                writer = written.enter_context(TableWriter(sink, form, table.schema, escape, workers))
-            writer.write(table)
-            if form == "csv" and not escape:
-                formulas |= dict.fromkeys(formula_columns(table))
-    return {} if writer is None else writer.entry, tuple(formulas)
+) -> WrittenTable:
+    """The data file, piece by piece: while one piece is written the next is decoded and digested."""
+    tables = ahead(publication.table.table, pieces, 1)  # one thread: pieces in their order
+    return write_tables(tables, sink, form, escape, threads or available_cores())
 
 
 def _after_first(
@@ -289,14 +276,20 @@ def file_entry(path: Path) -> dict[str, object]:
 
 def check_target(output: OutputSection) -> None:
     """Refuse before any work is done: the table is made, without rows, and taken back."""
-    from pramana.io.database import open_database
+    database, name = _database(output)
+    with contextlib.closing(database):
+        database.create(name, pa.schema([pa.field("rehearsal", pa.int64())]), iter(()))
 
-    with contextlib.closing(open_database(output.url or "", "output", writing=True)) as database:
-        database.create(_name(output), pa.schema([pa.field("rehearsal", pa.int64())]), iter(()))
+
+def _database(output: OutputSection) -> tuple[Database, TableName]:
+    """The database that a recipe's [output] names, opened, and the table there."""
+    from pramana.io.database import TableName, open_database
+
+    return open_database(output.url or "", "output", writing=True), TableName(output.table or "", output.schema)
 
 
 class TableCopy:
-    """The table that a recipe's [output] names."""
+    """The table that a recipe's [output] names: there if the block ends well, and not if it does not."""
 
     def __init__(self, output: OutputSection) -> None:
         self._output = output
@@ -305,13 +298,13 @@ class TableCopy:
 
     def fill(self, data: Path) -> None:
         """Write the rows of the bundle's data file; nobody sees them before `commit`."""
-        from pramana.io.database import open_database, storable, stored
+        from pramana.io.database import storable, stored
 
-        self._database = open_database(self._output.url or "", "output", writing=True)
+        self._database, name = _database(self._output)
         batches = published_batches(data, escaped=self._output.escape_formulas)
         first = next(batches)
         schema = storable(first.schema)
-        self._database.create(_name(self._output), schema, stored(chain([first], batches), schema))
+        self._database.create(name, schema, stored(chain([first], batches), schema))
 
     def commit(self) -> None:
         if self._database is None:
@@ -323,38 +316,18 @@ class TableCopy:
             raise SourceError(error.what, error.got, hint) from None
         self._committed = True
 
-    def undo(self) -> None:
-        """Drop what was committed; what was not was never there."""
-        self.close()
-        if not self._committed:
-            return
-        try:
-            from pramana.io.database import open_database
+    def __enter__(self) -> TableCopy:
+        return self
 
-            with contextlib.closing(open_database(self._output.url or "", "output", writing=True)) as again:
-                again.drop(_name(self._output))
-        except SourceError as error:
-            hint = f"No bundle was made, and the table {_name(self._output).name!r} is left over: drop it."
-            raise SourceError(error.what, error.got, hint) from None
-
-    def close(self) -> None:
+    def __exit__(self, fault: type[BaseException] | None, *_: object) -> None:
         if self._database is not None:
             self._database.close()
-
-
-@contextlib.contextmanager
-def table_copy(output: OutputSection) -> Iterator[TableCopy]:
-    """A table that is kept if the block ends well, and is not there if it does not."""
-    copy = TableCopy(output)
-    try:
-        yield copy
-    except BaseException:
-        copy.undo()
-        raise
-    copy.close()
-
-
-def _name(output: OutputSection) -> TableName:
-    from pramana.io.database import TableName
-
-    return TableName(output.table or "", output.schema)
+        if fault is None or not self._committed:
+            return  # what was not committed was never there
+        try:
+            database, name = _database(self._output)
+            with contextlib.closing(database):
+                database.drop(name)
+        except SourceError as error:
+            hint = f"No bundle was made, and the table {self._output.table!r} is left over: drop it."
+            raise SourceError(error.what, error.got, hint) from None
