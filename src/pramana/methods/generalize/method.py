@@ -19,7 +19,7 @@ from pramana.methods.generalize.explanation import PDF, changes_of, offers_pdf
 from pramana.methods.generalize.lines import PopulationLines, read_population
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
 from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement, restore_generalisation
-from pramana.methods.generalize.search import goes_by_class, solve, space_in
+from pramana.methods.generalize.search import ClassTask, goes_by_class, solve, space_in
 from pramana.methods.generalize.setting import (
     GeneralizedColumn,
     GeneralizeDesign,
@@ -70,21 +70,21 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
             if name in known:
                 readings.append(ColumnReading.of(known[name].attribute))
                 continue
-            if is_quasi and recipe.release.algorithm == "incognito":
-                _require_hierarchy(name, column)
+            if is_quasi and recipe.release.algorithm == "incognito" and column.hierarchy is None:
+                raise RecipeError(
+                    f"The quasi-identifying column {name!r} must have a hierarchy",
+                    "none",
+                    'Write hierarchy = "file.csv" (ARX format), or use algorithm = "mondrian", which needs none.',
+                )
             readings.append(reading_of(name, column, recipe.folder, is_quasi))
         if recipe.release.subset is not None:
             readings.append(ColumnReading(recipe.release.subset))
         return tuple(readings)
 
     def plan(self, recipe: GeneralizeRecipe, rows: Rows) -> GeneralizePlan:
-        design, saved, stated = design_of(recipe), _saved(recipe), recipe.release.population
-        quasi = _quasi(recipe, rows, saved)
-        attributes = _attributes(recipe, quasi)
-        rows.encode(attributes)
-        sensitive = _sensitive(recipe, rows, design)
-        levels = _levels(recipe.release, saved, quasi)
-        searched = solve(rows, design, quasi, sensitive, levels, _population(recipe, quasi, rows))
+        task, attributes, levels = _task(recipe, rows)
+        design, sensitive, stated = task.design, task.sensitive, recipe.release.population
+        searched = solve(task, levels)
         generalised = searched.generalised
         allowed = int(design.suppression * generalised.rows)
         if generalised.suppressed > allowed:
@@ -103,14 +103,14 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
         return GeneralizePlan(
             **fields_of_recipe(recipe, attributes, rows),
             design=design,
-            quasi=quasi,
+            quasi=tuple(task.quasi),
             sensitive=tuple(
                 s.published(h.codes[h.class_of >= 0]) for s, h in zip(sensitive, in_classes, strict=True)
             ),
             of_source=generalised.rows,
             levels=generalised.levels,
             measured=measure(
-                generalised, design, quasi, sensitive, in_classes, by_class, searched.population, units
+                generalised, design, task.quasi, sensitive, in_classes, by_class, searched.population, units
             ),
             people=None if design.subset is None else rows.records,
             # whoever makes the release again needs the file where classes were held against it
@@ -137,19 +137,27 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
             raise RecipeError(
                 'A space of solutions must be of algorithm = "incognito"', repr(recipe.release.algorithm)
             )
-        design, saved = design_of(recipe), _saved(recipe)
-        quasi = _quasi(recipe, rows, saved)
-        rows.encode(_attributes(recipe, quasi))
-        sensitive = _sensitive(recipe, rows, design)
-        population, levels = _population(recipe, quasi, rows), _levels(recipe.release, saved, quasi)
+        task, _, levels = _task(recipe, rows)
         try:
-            chosen = solve(rows, design, quasi, sensitive, levels, population).generalised.levels
+            chosen = solve(task, levels).generalised.levels
         except UnreachableError:
             chosen = None
-        return space_in(rows, design, quasi, sensitive, chosen, population)
+        return space_in(task, chosen)
 
     def restore(self, certificate: Certificate) -> GeneralizePlan:
         return restore_generalisation(certificate)
+
+
+def _task(recipe: GeneralizeRecipe, rows: Rows) -> tuple[ClassTask, tuple[Attribute, ...], tuple[int, ...] | None]:
+    """What classes are made from, every published column, and the levels where none are searched for."""
+    design, saved = design_of(recipe), _saved(recipe)
+    quasi = _quasi(recipe, rows, saved)
+    by_name = {q.name: q.attribute for q in quasi}
+    attributes = tuple(by_name.get(name) or unchanged(name, own) for name, own in recipe.published.items())
+    rows.encode(attributes)
+    sensitive = _sensitive(recipe, rows, design)
+    levels = _levels(recipe.release, saved, quasi)
+    return ClassTask(rows, design, quasi, sensitive, _population(recipe, quasi, rows)), attributes, levels
 
 
 def _population(recipe: GeneralizeRecipe, quasi: Sequence[Quasi], rows: Rows) -> PopulationLines | None:
@@ -162,11 +170,6 @@ def _population(recipe: GeneralizeRecipe, quasi: Sequence[Quasi], rows: Rows) ->
     if recipe.release.algorithm != "incognito":
         raise RecipeError('population must be a file, with algorithm = "incognito"', str(stated))
     return read_population(named_in(recipe.folder, stated, "release.population"), quasi)
-
-
-def _attributes(recipe: GeneralizeRecipe, quasi: Sequence[Quasi]) -> tuple[Attribute, ...]:
-    by_name = {q.name: q.attribute for q in quasi}
-    return tuple(by_name.get(name) or unchanged(name, column) for name, column in recipe.published.items())
 
 
 def _quasi(recipe: GeneralizeRecipe, rows: Rows, saved: GeneralizePlan | None) -> tuple[Quasi, ...]:
@@ -259,15 +262,6 @@ def _sensitive_in_order(name: str, rows: Rows) -> Sensitive:
             'Code them as numbers, or write t_distance = "equal".',
         )
     return Sensitive(name, domain.labels, False)
-
-
-def _require_hierarchy(name: str, column: GeneralizedColumn) -> None:
-    if column.hierarchy is None:
-        raise RecipeError(
-            f"The quasi-identifying column {name!r} must have a hierarchy",
-            "none",
-            'Write hierarchy = "file.csv" (ARX format), or use algorithm = "mondrian", which needs none.',
-        )
 
 
 METHODS = {GeneralizeMethod.name: GeneralizeMethod()}

@@ -43,7 +43,7 @@ from pramana.methods.generalize.explanation import explanation_of_classes
 from pramana.methods.generalize.lines import PopulationLines, read_population
 from pramana.methods.generalize.measured import Measured, measure, measured_alike, sensitive_in_classes
 from pramana.methods.generalize.recoding import Generalised
-from pramana.methods.generalize.search import Searched, solve
+from pramana.methods.generalize.search import ClassTask, Searched, solve
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.protocol import (
     Capabilities,
@@ -174,7 +174,7 @@ class GeneralizePlan(Plan):
         checks: tuple[Check, ...] = ()
         if generalised is None:
             sensitive = [s.in_rows(rows) for s in self.sensitive]
-            searched = solve(rows, self.design, self.quasi, sensitive, self.levels, self.population)
+            searched = solve(ClassTask(rows, self.design, self.quasi, sensitive, self.population), self.levels)
             generalised = searched.generalised
             checks = (self._compared(rows, sensitive, searched), *same_people(self.unit, rows))
         shown = generalised.cells(self.design.cells, self.design.intermediate)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -60,35 +61,32 @@ class Searched:
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
+class ClassTask:
     """What classes are made from: rows, how they are to be generalised, and what conditions look at."""
 
     rows: Rows
     design: GeneralizeDesign
     quasi: Sequence[Quasi]
-    looked: tuple[Sensitive, ...]  # the sensitive columns that conditions look at
-    joints: list[JointValues]  # of those, where people have several rows
-    population: PopulationLines | None  # of a file
+    sensitive: Sequence[Sensitive]
+    population: PopulationLines | None  # of a file; a subset's is read with the rows
 
-    @classmethod
-    def of(
-        cls,
-        rows: Rows,
-        design: GeneralizeDesign,
-        quasi: Sequence[Quasi],
-        sensitive: Sequence[Sensitive],
-        population: PopulationLines | None,
-    ) -> _Task:
-        """What is not counted in people is refused where they have several rows."""
+    @property
+    def looked(self) -> tuple[Sensitive, ...]:
+        """The sensitive columns that conditions look at."""
+        return tuple(self.sensitive) if self.design.looks_at_sensitive else ()
+
+    @cached_property
+    def joints(self) -> list[JointValues]:
+        """The values of those columns where people have several rows; what is not counted in people is refused."""
+        rows, design = self.rows, self.design
         if rows.owners is not None:
             refused = design.keys_by_levels
             if rows.owners.household is not None:
                 refused += [model.key for model in design.sensitive_models if not model.of_households]
             if refused:
                 raise RecipeError(f"{refused[0]} must be of rows that are people", "a [unit] of several rows")
-        looked = tuple(sensitive) if design.looks_at_sensitive else ()
-        derive_codes(rows, looked)
-        return cls(rows, design, quasi, looked, joint_values(rows, design, looked), population)
+        derive_codes(rows, self.looked)
+        return joint_values(rows, design, self.looked)
 
     def occurring(self, target: Sensitive | None = None) -> OccurringLines:
         """With a subset those of its rows, beside all of them; with joint values people are counted."""
@@ -153,22 +151,13 @@ class _Task:
         return generalised
 
 
-def solve(
-    rows: Rows,
-    design: GeneralizeDesign,
-    quasi: Sequence[Quasi],
-    sensitive: Sequence[Sensitive],
-    levels: tuple[int, ...] | None,
-    population: PopulationLines | None = None,
-) -> Searched:
-    """The classes, and every row's number of its class as a column; with `levels` those of a known solution.
-
-    `population`: that of a file; a subset's is read with the rows.
-    """
+def solve(task: ClassTask, levels: tuple[int, ...] | None) -> Searched:
+    """The classes, and every row's number of its class as a column; with `levels` those of a known solution."""
+    rows, design = task.rows, task.design
     if design.k > (most := rows.records if rows.owners is None else rows.owners.largest_units):
         units = "rows" if rows.owners is None else "people" if rows.owners.household is None else "households"
         raise UnreachableError(f"k must be at most the number of {units}, {most}", str(design.k))
-    task = _Task.of(rows, design, quasi, sensitive, population)
+    joints = task.joints
     if rows.owners is not None and design.suppress == "cells":
         raise RecipeError(
             'suppress = "cells" must be of rows that are people',
@@ -177,12 +166,12 @@ def solve(
         )
     if design.algorithm == "incognito":
         return _by_counts(task, levels)
-    if task.joints and design.algorithm != "local":
-        return Searched(_by_unit_lines(task), population)
-    return Searched(_by_combinations(task) if design.cuts_between_values else _by_rows(task), population)
+    if joints and design.algorithm != "local":
+        return Searched(_by_unit_lines(task), task.population)
+    return Searched(_by_combinations(task) if design.cuts_between_values else _by_rows(task), task.population)
 
 
-def _by_counts(task: _Task, levels: tuple[int, ...] | None) -> Searched:
+def _by_counts(task: ClassTask, levels: tuple[int, ...] | None) -> Searched:
     """A full-domain generalisation rolls up the combinations that occur; no row is held."""
     design, quasi = task.design, task.quasi
     occurring = task.occurring(task.target() if levels is None else None)
@@ -242,23 +231,16 @@ def _limit(design: GeneralizeDesign, rows: int, columns: int) -> int:
     return int(design.suppression * rows * (columns if design.suppress == "cells" else 1))
 
 
-def space_in(
-    rows: Rows,
-    design: GeneralizeDesign,
-    quasi: Sequence[Quasi],
-    sensitive: Sequence[Sensitive],
-    chosen: tuple[int, ...] | None,
-    population: PopulationLines | None = None,
-) -> SolutionSpace:
+def space_in(task: ClassTask, chosen: tuple[int, ...] | None) -> SolutionSpace:
     """Every node of the lattice on these rows is looked at, so that must be small."""
+    design, quasi, joints = task.design, task.quasi, task.joints
     if (size := math.prod(q.ladder.height for q in quasi)) > MOST_NODES:
         raise RecipeError(
             f"A space of solutions that is looked at must have at most {MOST_NODES} nodes",
             f"{size}",
             "Use fewer levels or columns: begin at a higher level of a hierarchy (level = 1).",
         )
-    task = _Task.of(rows, design, quasi, sensitive, population)
-    occurring, joints = task.occurring(task.target()), task.joints
+    occurring = task.occurring(task.target())
     counted = counted_lines(quasi, occurring, joints, design.compares_people)
     named = design.named_conditions(occurring.totals(joints))
     if joints:
@@ -305,7 +287,7 @@ def space_in(
 # ------------------------------------------------------------------ classes that are no level of the lattice
 
 
-def _by_combinations(task: _Task) -> Generalised:
+def _by_combinations(task: ClassTask) -> Generalised:
     """Classes that rows of the same values share: cut, or taken out, from the combinations that occur."""
     task.check_one_column()
     design, quasi, occurring = task.design, task.quasi, task.occurring()
@@ -333,13 +315,13 @@ def _by_combinations(task: _Task) -> Generalised:
     return generalised
 
 
-def _by_rows(task: _Task) -> Generalised:
+def _by_rows(task: ClassTask) -> Generalised:
     """A partition that may cut between rows of the same values: the codes of all rows are held."""
     task.check_one_column()
     return task.attach(task.cut(list(task.codes().values())))
 
 
-def _by_unit_lines(task: _Task) -> Generalised:
+def _by_unit_lines(task: ClassTask) -> Generalised:
     """A partition of people: a person's rows that agree in all quasi-identifiers are one line.
 
     Of lines of people with at most m lines each, (k - 1) m + 1 are of k people at least.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from pramana.errors import UnreachableError
@@ -93,22 +94,16 @@ def _coarser(sizes: Mapping[str, int], tried: Callable[[Mapping[str, int]], Tabl
 
 def _weaker(wanted: Wanted, tried: Callable[[Wanted], TableWorth | None]) -> list[str]:
     """The strongest promise of those tried that leaves something to learn."""
-    around = wanted.circumstances
-    if wanted.k is not None:
-        for k in (k for k in _FEWER if k < wanted.k):
-            if reached := tried(Wanted(around, k, wanted.epsilon, wanted.central)):
-                return [f"With k = {k} {reached.words}."]
-        if wanted.epsilon is None:
-            return ["No k down to 2 leaves anything to learn."]
-    if wanted.epsilon is not None:
-        for epsilon in (e for e in _MORE if e > wanted.epsilon):
-            if reached := tried(Wanted(around, wanted.k, epsilon, wanted.central)):
-                return [f"With epsilon = {epsilon:g} {reached.words}."]
-    return []
+    for changes in weaker_promises(wanted.k, wanted.epsilon):
+        for words, change in changes:
+            if reached := tried(replace(wanted, **change)):
+                return [f"{words} {reached.words}."]
+    only_k = wanted.k is not None and wanted.epsilon is None
+    return ["No k down to 2 leaves anything to learn."] if only_k else []
 
 
-def weaker_promises(k: float | None, epsilon: float | None) -> Iterator[list[Change]]:
-    """The same as keys of [release], from the strongest on, for what must be tried on the rows."""
+def weaker_promises(k: float | Fraction | None, epsilon: float | Fraction | None) -> Iterator[list[Change]]:
+    """Weaker promises as keys of [release], from the strongest on."""
     if k is not None:
         yield [(f"With k = {fewer}", {"k": fewer}) for fewer in _FEWER if fewer < k]
     if epsilon is not None:
