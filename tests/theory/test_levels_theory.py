@@ -10,7 +10,13 @@ from itertools import permutations, product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.theory.formulas import independent_posterior, reconstruction_probability, version_from_draws
+from tests.theory.formulas import (
+    independent_posterior,
+    multi_pert_law,
+    process_law,
+    reconstruction_probability,
+    version_from_draws,
+)
 
 from pramana.errors import InputError
 from pramana.theory import levels, pk
@@ -47,7 +53,7 @@ def test_version_from_draws_of_the_sheet() -> None:
 
 def test_example_1_of_the_paper() -> None:
     """HIV at 40 % for Alice, then 20 % for Bob, s = 10: Bob holds HIV with probability 0.28."""
-    joint = levels.multi_pert_law([F(2, 5), F(1, 5)], levels.uniform_law(10), 0)
+    joint = multi_pert_law([F(2, 5), F(1, 5)], levels.uniform_law(10), 0)
     assert sum(p for (_, bob), p in joint.items() if bob == 0) == F(28, 100)
 
 
@@ -68,29 +74,29 @@ def test_closed_form_multi_pert_and_process_agree_exactly(size: int) -> None:
     law = levels.uniform_law(size)
     steps = [3, 1, 5]  # Alice .3, Bob .1, Charlie .5 of the paper's experiment
     closed = levels.joint_law([F(k, 10) for k in steps], law, 0)
-    assert levels.process_law(steps, 10, law, 0) == closed
+    assert process_law(steps, 10, law, 0) == closed
     for order in permutations(range(3)):
         asked = [F(steps[i], 10) for i in order]
-        found = levels.multi_pert_law(asked, law, 0)
+        found = multi_pert_law(asked, law, 0)
         assert {tuple(v[order.index(i)] for i in range(3)): q for v, q in found.items()} == closed
 
 
 def test_they_agree_for_a_skewed_replacement_law_and_at_level_zero() -> None:
     steps = [4, 0, 7]
     closed = levels.joint_law([F(k, 10) for k in steps], skewed, 1)
-    assert levels.process_law(steps, 10, skewed, 1) == closed
-    assert levels.multi_pert_law([F(k, 10) for k in steps], skewed, 1) == closed
+    assert process_law(steps, 10, skewed, 1) == closed
+    assert multi_pert_law([F(k, 10) for k in steps], skewed, 1) == closed
 
 
 def test_a_finer_grid_changes_nothing() -> None:
     law = levels.uniform_law(2)
-    assert levels.process_law([1, 2], 4, law, 0) == levels.process_law([3, 6], 12, law, 0)
+    assert process_law([1, 2], 4, law, 0) == process_law([3, 6], 12, law, 0)
 
 
 @given(st.lists(retentions, min_size=1, max_size=3, unique=True), st.integers(0, 2))
 @settings(max_examples=40, deadline=None)
 def test_every_version_is_uniform_perturbation(asked: list[F], true: int) -> None:
-    joint = levels.multi_pert_law(asked, skewed, true)
+    joint = multi_pert_law(asked, skewed, true)
     for i, p in enumerate(asked):
         for y in range(3):
             assert sum(q for v, q in joint.items() if v[i] == y) == levels.transition(p, skewed, true, y)
@@ -101,7 +107,7 @@ def test_every_version_is_uniform_perturbation(asked: list[F], true: int) -> Non
 def test_collusion_is_useless(asked: list[F]) -> None:
     """Theorem 1 from the executed algorithm: no closed form takes part in the joint law."""
     prior = (F(1, 5), F(3, 10), F(1, 2))
-    joints = [levels.multi_pert_law(asked, skewed, x) for x in range(3)]
+    joints = [multi_pert_law(asked, skewed, x) for x in range(3)]
     best = asked.index(max(asked))
     for values in product(range(3), repeat=len(asked)):
         together = levels.posterior(prior, [joint[values] for joint in joints])

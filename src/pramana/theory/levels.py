@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
@@ -182,61 +182,6 @@ def middle_law(p_high: Fraction, p_low: Fraction, size: int, low: int, high: int
     if high == true:
         return (1 - ratio) / (1 - p_low) * same_high
     return (1 - p_high) * (1 - ratio) / (size * (1 - p_low))
-
-
-def multi_pert_law(requests: Sequence[Fraction], law: Law, true: int) -> Joint:
-    """Figure 3 run on every outcome: the joint law of the versions, asked for in the order given."""
-    joint: Joint = {(): Fraction(1)}
-    for i, p in enumerate(requests):
-        earlier = requests[:i]
-        above = min((q for q in earlier if q > p), default=None)
-        below = max((q for q in earlier if q < p), default=None)
-        grown: Joint = {}
-        for values, probability in joint.items():
-            if p in earlier:
-                chances: Iterable[Fraction] = (Fraction(y == values[earlier.index(p)]) for y in range(len(law)))
-            else:
-                upper = true if above is None else values[earlier.index(above)]
-                high = above or Fraction(1)
-                if below is None or p == high:
-                    chances = (transition(p / high, law, upper, y) for y in range(len(law)))
-                else:
-                    chances = bridge(p, high, below, law, upper, values[earlier.index(below)])
-            for y, chance in enumerate(chances):
-                grown[(*values, y)] = grown.get((*values, y), Fraction(0)) + probability * chance
-        joint = grown
-    return joint
-
-
-# ---------------------------------------------------------------- the process
-
-
-def process_law(levels: Sequence[int], grid: int, law: Law, true: int) -> Joint:
-    """The joint law of the integer process at levels k/grid, by following every path.
-
-    V1 is uniform on 0..grid-1 and V(j+1) uniform on 0..Vj-1: the products U1*...*Uj*grid, cut to integers.
-    The version at level k is the mark of the last j with Vj >= k; at level 0, of the j with Vj = 0.
-    """
-    joint: Joint = {}
-    # place -> values so far -> probability; from the top of the grid downwards, one event at most per place
-    start = tuple(true for _ in levels)
-    at: dict[int, Joint] = {grid: {start: Fraction(1)}}
-    for place in range(grid, 0, -1):
-        for values, probability in at.pop(place, {}).items():
-            for lower in range(place):
-                reached = [i for i, k in enumerate(levels) if k <= lower]
-                if not reached:  # no level lies at or below this event: nothing asked for changes any more
-                    _add(joint, values, probability / place)
-                    continue
-                for mark, chance in enumerate(law):
-                    after = tuple(mark if i in reached else y for i, y in enumerate(values))
-                    target = joint if lower == 0 else at.setdefault(lower, {})
-                    _add(target, after, probability * chance / place)
-    return joint
-
-
-def _add(joint: Joint, values: tuple[int, ...], probability: Fraction) -> None:
-    joint[values] = joint.get(values, Fraction(0)) + probability
 
 
 def history_size(highest: float, lowest: float, size: int) -> float:
