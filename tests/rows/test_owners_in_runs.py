@@ -35,7 +35,7 @@ def first_rows(
     values: pa.Array, cuts: list[int], buckets: int
 ) -> tuple[list[int], dict[int, UnitColumnReport], bytes]:
     """By row the first one of the same value, what the runs tell of themselves, and all that was sent."""
-    step = DigestRun("pid", buckets, SEAL)
+    step = DigestRun("pid", SEAL, buckets=buckets)
     reports, sent = {}, []
     for run, first, tables in runs_of(pa.table({"pid": values}), cuts):
         for slot, number, content in performed(step, run, first, tables):

@@ -25,7 +25,7 @@ from pramana.randomness.key import Stream
 from pramana.randomness.samplers import ONE, Codes
 from pramana.randomness.shuffle import counted
 from pramana.rows.digest import ContentDigest
-from pramana.rows.protocol import NO_UNITS, Columns, Rows
+from pramana.rows.protocol import NO_UNITS, Columns, Draw, Rows
 from pramana.schema.domain import Attribute
 from pramana.schema.unit import Storey
 
@@ -173,9 +173,9 @@ class CodedPlan(Plan):
         checks: tuple[Check, ...] = (),
         once: Mapping[str, Storey] = NO_UNITS,
     ) -> Publication:
-        """Rows through the mechanism, under coins bound to `context`; `once` as `Rows.publish` has it."""
-        names = [a.name for a in sorted(self.attributes, key=lambda a: a.raw)]
-        draw = partial(rows.publish, mechanism, context, self.shuffled, names, once=once)
+        """Rows through the mechanism, under coins bound to `context`; `once` as `Draw` has it."""
+        names = tuple(a.name for a in sorted(self.attributes, key=lambda a: a.raw))
+        draw = partial(rows.publish, Draw(mechanism, context, self.shuffled, names, once=once))
         drawn = [name for name, numbers in numbers_of(self.attributes).items() if numbers.drawn]
         coins = {name: rows.stream(WITHIN_BIN, context, name, 0) for name in drawn}
         table = CodedTable(self.attributes, coins)

@@ -31,7 +31,7 @@ from pramana.methods.recipe import Recipe
 from pramana.methods.usefulness import Usefulness
 from pramana.notions.guarantee import Guarantee
 from pramana.pages.content import Cell, Section
-from pramana.rows.protocol import ColumnReading, Columns, Rows
+from pramana.rows.protocol import ColumnReading, Columns, Draw, Rows
 from pramana.schema.domain import Attribute, Role
 from pramana.schema.sections import ColumnSection, Setting, SourceSection
 from pramana.schema.unit import Unit, UnitSection
@@ -291,8 +291,8 @@ class Plan(ABC):
         self, rows: Rows, context: str, columns: Sequence[str], stage: str
     ) -> Callable[[], Iterator[Columns]]:
         """Rows with `columns`, which were made before, and the unchanged ones: coins decide their order alone."""
-        names = [*columns, *self.raw_names()]
-        return partial(rows.publish, Product({}), context, self.shuffled, names, stage=stage)
+        names = (*columns, *self.raw_names())
+        return partial(rows.publish, Draw(Product({}), context, self.shuffled, names, stage))
 
 
 def coins_context(dataset: str, method: str, design: object, commitment: str) -> str:

@@ -62,10 +62,6 @@ class KnownCoder(Coder):
         self.encoder = encoder
         self.missing_code = encoder.domain.missing_code
 
-    @classmethod
-    def of(cls, reading: ColumnReading, domain: Domain, show: bool = False) -> KnownCoder:
-        return cls(Encoder(domain.with_missing() if reading.open_ended else domain, reading.name, show))
-
     def take(self, chunk: pa.Array) -> tuple[Codes, bool]:
         own = self.encoder.another()
         codes = own.encode(chunk)
@@ -143,6 +139,7 @@ def coders_for(readings: Sequence[ColumnReading], show: bool) -> dict[str, Coder
     for reading in readings:
         if reading.discovered:
             coders[reading.name] = DiscoveringCoder(Numbering())
-        elif reading.domain is not None:
-            coders[reading.name] = KnownCoder.of(reading, reading.domain, show)
+        elif (domain := reading.domain) is not None:
+            domain = domain.with_missing() if reading.open_ended else domain
+            coders[reading.name] = KnownCoder(Encoder(domain, reading.name, show))
     return coders

@@ -22,7 +22,7 @@ from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
 from pramana.rows.digest import Column, commitment_to, parts_of
 from pramana.rows.engines import LocalEngine, ahead
-from pramana.rows.owners import HOUSEHOLD, PERSON, bring_together
+from pramana.rows.owners import HOUSEHOLD, PERSON, numbered_as_they_appear, owners_by
 from pramana.rows.protocol import (
     ROW_NUMBER,
     ColumnReading,
@@ -144,7 +144,7 @@ class MemoryRows(LocalRows):
         with ThreadPoolExecutor(self._engine.workers) as pool:
             return commitment_to(columns, key, pool.map)
 
-    def _drawn(self, draw: Draw) -> Iterator[Columns]:
+    def publish(self, draw: Draw) -> Iterator[Columns]:
         true = {name: self._column(name) for name in dict.fromkeys([*draw.mechanism.sizes, *draw.names])}
         shared = self._draw_once(draw, self._engine.threads)
         drawn = self._engine.publish(shared.each, self._key, draw.context, true, progress=self._progress)
@@ -183,15 +183,22 @@ class MemoryRows(LocalRows):
         self._attached[name] = codes
 
     def in_units(self, unit: UnitSection) -> MemoryRows:
-        table, owners = bring_together(self._table, unit, self._key)
-        rows = MemoryRows(table, self._key, self._engine, self._progress, self._show)
+        def numbered(name: str) -> NDArray[np.uint32]:
+            return numbered_as_they_appear(self._table.column(name), name)
+
+        owners, kept = owners_by(numbered, self.records, unit, self._key)
+        rows = self._with(kept)
         rows._owners = owners
         return rows
 
     def only(self, kept: NDArray[np.bool_]) -> Rows:
-        indices = numbers(np.flatnonzero(kept))
-        columns = {name: column.take(indices) for name, column in self._table.columns.items()}
-        table = Table(columns, int(kept.sum()))
-        rows = MemoryRows(table, self._key, self._engine, self._progress, self._show)
+        rows = self._with(kept)
         rows.encode(self._attributes)
         return rows
+
+    def _with(self, kept: NDArray[np.bool_]) -> MemoryRows:
+        table = self._table
+        if not bool(kept.all()):
+            indices = numbers(np.flatnonzero(kept))
+            table = Table({n: c.take(indices) for n, c in table.columns.items()}, int(kept.sum()))
+        return MemoryRows(table, self._key, self._engine, self._progress, self._show)

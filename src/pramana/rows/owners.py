@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from pramana.errors import SourceError
 from pramana.io.codes import has_missing
-from pramana.io.columns import numbers
-from pramana.io.source import Table
 from pramana.mechanisms.table import Mechanism
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
@@ -105,15 +103,6 @@ class Owners:
         return {PERSON: self.person, **({} if self.household is None else {HOUSEHOLD: self.household})}
 
 
-def bring_together(table: Table, unit: UnitSection, key: Key) -> tuple[Table, Owners]:
-    """The table without surplus rows, and whose the rows are."""
-    owners, kept = owners_by(lambda name: _numbered(table.column(name), name), table.records, unit, key)
-    if not bool(kept.all()):
-        indices = numbers(np.flatnonzero(kept))
-        table = Table({n: c.take(indices) for n, c in table.columns.items()}, int(kept.sum()))
-    return table, owners
-
-
 def owners_by(
     numbered: Callable[[str], Numbers], records: int, unit: UnitSection, key: Key
 ) -> tuple[Owners, NDArray[np.bool_]]:
@@ -135,7 +124,7 @@ def owners_by(
     return everyone, kept
 
 
-def _numbered(column: pa.ChunkedArray, name: str) -> Numbers:
+def numbered_as_they_appear(column: pa.ChunkedArray, name: str) -> Numbers:
     """Numbers for the values of a column as they first appear."""
     check_told(column, name)
     if pa.types.is_dictionary(column.type):

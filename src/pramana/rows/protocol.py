@@ -187,21 +187,9 @@ class Rows(ABC):
     def _digest_under(self, key: Key, names: Sequence[str]) -> str:
         """The keyed digest of some columns."""
 
-    def publish(
-        self,
-        mechanism: Mechanism,
-        context: str,
-        shuffled: bool,
-        names: Sequence[str],
-        stage: str = "randomising",
-        once: Mapping[str, Storey] = NO_UNITS,
-    ) -> Iterator[Columns]:
-        """Some columns through a mechanism, piece by piece in published order, as `Draw` says."""
-        return self._drawn(Draw(mechanism, context, shuffled, tuple(names), stage, once))
-
     @abstractmethod
-    def _drawn(self, draw: Draw) -> Iterator[Columns]:
-        """The pieces that `publish` returns."""
+    def publish(self, draw: Draw) -> Iterator[Columns]:
+        """Some columns through a mechanism, piece by piece in published order."""
 
     def _draw_once(self, draw: Draw, threads: int) -> SharedDraws:
         """The values that a person or a household has in common, drawn, and the law of all others.

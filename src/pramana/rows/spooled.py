@@ -156,7 +156,7 @@ class SpooledRows(LocalRows):
         people = () if self._owners is None else self._owners.columns()
         return self._spool.commitment(key, [*names, *people], self._engine.workers)
 
-    def _drawn(self, draw: Draw) -> Iterator[Columns]:
+    def publish(self, draw: Draw) -> Iterator[Columns]:
         local, spool, progress = LocalEngine(1), self._spool, self._progress
         shared = self._draw_once(draw, self._engine.workers)
 

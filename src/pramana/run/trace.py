@@ -153,10 +153,10 @@ class NumberedRows(MemoryRows):
         numbered._numbers = np.arange(rows.records, dtype=np.uint32)
         return numbered
 
-    def _drawn(self, draw: Draw) -> Iterator[Columns]:
+    def publish(self, draw: Draw) -> Iterator[Columns]:
         self.through.append((draw.mechanism, draw.context))
         self.attach(_ROW, self._numbers)
-        for columns in super()._drawn(replace(draw, names=(*draw.names, _ROW))):
+        for columns in super().publish(replace(draw, names=(*draw.names, _ROW))):
             self.published.append(columns.pop(_ROW))
             yield columns
 

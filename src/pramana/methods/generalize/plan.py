@@ -10,7 +10,6 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -24,7 +23,6 @@ from pramana.bundle.form import Check, Form
 from pramana.errors import BundleError, SchemaError, SourceError
 from pramana.files.store_path import AnyPath
 from pramana.io.columns import numbers
-from pramana.mechanisms.table import Product
 from pramana.methods.cell_table import CLASS_NUMBER, CellTable, check_cells, looks_by_class
 from pramana.methods.cells import (
     CLASS,
@@ -181,10 +179,8 @@ class GeneralizePlan(Plan):
         check_cells(self.quasi, generalised.pdf, shown, intervals=self.design.cells == "interval")
         cells, extra = columns_by_class(self, generalised)
         table = CellTable(self.attributes, cells, generalised.classes, by_class=self.by_class, output=self.output)
-        names = [CLASS_NUMBER, *self.raw_names()]
         commitment = rows.commitment()
-        context = self.context(commitment)
-        draw = partial(rows.publish, Product({}), context, self.shuffled, names, stage="generalising")
+        draw = self.draw_in_order(rows, self.context(commitment), [CLASS_NUMBER], "generalising")
         return Publication(self, draw, table, commitment, extra, checks, self._worth(generalised, shown, cells))
 
     def _worth(self, generalised: Generalised, shown: Sequence[Cells], cells: Mapping[str, Column]) -> Usefulness:

@@ -33,6 +33,7 @@ from pramana.rows.spark.steps import (
     Step,
     SurveyReport,
     SurveyRun,
+    changed_source,
     new_seal,
     unquoted,
 )
@@ -261,7 +262,7 @@ class SparkTable:
         ends = list(itertools.accumulate(rows[: last + 1]))
         total = ends[-1] if ends else 0
         if self.total is not None and (total != self.total or (0, *ends[:-1]) != self.firsts):
-            raise changed_rows()
+            raise changed_source()
         if total < 1:
             raise SourceError("A table must have at least one record", "none")
         self.firsts, self.total = (0, *ends[:-1]), total
@@ -302,11 +303,3 @@ class SparkTable:
         """The same table without the rows that do not have 1 in a derived column; they are numbered anew."""
         pieces = None if self.pieces is None else tuple(replace(piece, rows=None) for piece in self.pieces)
         return replace(self, pieces=pieces, marks=marks, attached=None, firsts=(), total=None)
-
-
-def changed_rows() -> SourceError:
-    return SourceError(
-        "A source must stay as it is while it is read",
-        "other rows at another reading",
-        "A data frame must give its rows in the same order each time; write it to a table first.",
-    )

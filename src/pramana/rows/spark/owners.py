@@ -9,8 +9,6 @@ them) travels run by run, each run's in a sealed broadcast of its own: a task op
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,14 +27,13 @@ from pramana.rows.digest import ContentDigest
 from pramana.rows.owners import Owners, check_told, owners_by
 from pramana.rows.repeats import numbered_by_first
 from pramana.rows.spark.parts import LARGEST
-from pramana.rows.spark.steps import REPORT, Seal, Sent, Tables, new_seal
+from pramana.rows.spark.steps import DIGEST, REPORT, ColumnRun, Seal, Sent, Tables, changed_source, new_seal
 from pramana.schema.kind import label_of
 from pramana.schema.unit import UnitSection
 
 if TYPE_CHECKING:
     from pramana.rows.spark.frames import SparkTable
 
-_DIGEST = 16  # bytes
 _BUCKET = 1 << 20  # rows that one task brings together, about
 _MOST_BUCKETS = 1 << 10
 _MOST_ROWS = 2**32 - 1  # that have a number
@@ -52,17 +49,10 @@ class UnitColumnReport:
 
 
 @dataclass(frozen=True)
-class DigestRun:
+class DigestRun(ColumnRun):
     """Hand out keyed digests of a run's values of one column, each with its row, by their first bytes."""
 
-    column: str
-    buckets: int
-    seal: Seal
-    secret: bytes = field(default_factory=lambda: os.urandom(32), repr=False)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
+    buckets: int = field(kw_only=True)
 
     def work(self, rows: Tables) -> Iterator[Any]:
         content, count = ContentDigest(), 0
@@ -71,7 +61,7 @@ class DigestRun:
             check_told(column, self.column)
             content.update({self.column: column})
             count += table.num_rows
-            digests = self._digests(column)
+            digests = self._digests_of(column)
             bucket = digests[:, :4].copy().view("<u4")[:, 0] % np.uint32(self.buckets)
             order = np.argsort(bucket, kind="stable").astype("<u4")
             starts = np.searchsorted(bucket[order], np.arange(self.buckets + 1))
@@ -82,11 +72,10 @@ class DigestRun:
                     yield number + 1, first, sent
         yield UnitColumnReport(count, content.hexdigest())
 
-    def _digests(self, column: pa.ChunkedArray) -> NDArray[np.uint8]:
+    def _digests_of(self, column: pa.ChunkedArray) -> NDArray[np.uint8]:
         encoded = pa.concat_arrays(column.chunks).dictionary_encode()
-        texts = [_text(value).encode() for value in encoded.dictionary.to_pylist()]
-        digests = b"".join(hashlib.blake2b(t, digest_size=_DIGEST, key=self.secret).digest() for t in texts)
-        return np.asarray(np.frombuffer(digests, np.uint8).reshape(-1, _DIGEST)[np.asarray(encoded.indices)])
+        digests = np.frombuffer(self.digests(map(_text, encoded.dictionary.to_pylist())), np.uint8)
+        return np.asarray(digests.reshape(-1, DIGEST)[np.asarray(encoded.indices)])
 
 
 def _text(value: object) -> str:
@@ -104,9 +93,9 @@ class FirstRows:
         rows, digests = [], []
         for first, content in sorted(contents):
             plain = self.seal.opened(slot, first, content)
-            count = len(plain) // (4 + _DIGEST)
+            count = len(plain) // (4 + DIGEST)
             rows.append(np.frombuffer(plain, "<u4", count).astype(np.uint64) + np.uint64(first))
-            digests.append(np.frombuffer(plain, f"V{_DIGEST}", count, 4 * count))
+            digests.append(np.frombuffer(plain, f"V{DIGEST}", count, 4 * count))
         own = np.concatenate(rows).astype(np.uint32)
         _, index, same = np.unique(np.concatenate(digests), return_index=True, return_inverse=True)
         firsts = own[index][same.reshape(-1)]
@@ -146,7 +135,7 @@ def _digests_of(reports: Mapping[str, Mapping[int, UnitColumnReport]], run: int,
     nothing = UnitColumnReport(0, ContentDigest().hexdigest())
     own = {name: runs.get(run, nothing) for name, runs in reports.items()}
     if any(one.rows != rows for one in own.values()):
-        raise changed_people()
+        raise changed_source("other people at another reading")
     return {name: one.digest for name, one in own.items()}
 
 
@@ -154,7 +143,7 @@ def _numbered(table: SparkTable, column: str) -> tuple[Numbers, dict[int, UnitCo
     """Numbers for the values of a column as they first appear, and what each run told of itself."""
     records, seal = table.records, new_seal()
     buckets = min(_MOST_BUCKETS, 1 + records // _BUCKET)
-    job = table.job(DigestRun(column, buckets, seal))
+    job = table.job(DigestRun(column, seal, buckets=buckets))
     reports: dict[int, UnitColumnReport] = {}
     first, seen = np.zeros(records, np.uint32), 0
     for slot, number, content in job.ordered(FirstRows(seal), buckets):
@@ -163,11 +152,11 @@ def _numbered(table: SparkTable, column: str) -> tuple[Numbers, dict[int, UnitCo
             continue
         pairs = np.frombuffer(seal.opened(slot, number, content), np.uint32).reshape(2, -1)
         if len(pairs[0]) and int(pairs[0].max()) >= records:
-            raise changed_people()
+            raise changed_source("other people at another reading")
         first[pairs[0]] = pairs[1]
         seen += len(pairs[0])
     if seen != records:
-        raise changed_people()
+        raise changed_source("other people at another reading")
     return numbered_by_first(first), reports
 
 
@@ -197,7 +186,7 @@ class SealedRuns:
         """
         if not layers:  # a run that had no rows, at the end
             if any(table.num_rows for table in tables):
-                raise changed_people()
+                raise changed_source("other people at another reading")
             return
         opened = [pickle.loads(self.seal.opened(layer, run, content)) for layer, content in enumerate(layers)]
         owners: RunOwners = opened[0]
@@ -212,22 +201,14 @@ class SealedRuns:
             kept = owners.kept[seen : seen + table.num_rows]
             seen += table.num_rows
             if seen > owners.rows:
-                raise changed_people()
+                raise changed_source("other people at another reading")
             own = table if bool(kept.all()) else table.filter(pa.array(kept))
             for name, codes in columns.items():
                 own = own.append_column(name, pa.array(codes[done : done + own.num_rows]))
             done += own.num_rows
             yield own
         if seen != owners.rows or {name: d.hexdigest() for name, d in digests.items()} != owners.digests:
-            raise changed_people()
-
-
-def changed_people() -> SourceError:
-    return SourceError(
-        "A source must stay as it is while it is read",
-        "other people at another reading",
-        "A data frame must give its rows in the same order each time; write it to a table first.",
-    )
+            raise changed_source("other people at another reading")
 
 
 @dataclass(eq=False)

@@ -45,12 +45,22 @@ from pramana.rows.protocol import (
     no_progress,
 )
 from pramana.rows.spark.blocks import ATTACHED, DerivedColumn, refuse, root_of_digests
-from pramana.rows.spark.frames import SparkTable, catalogue_frame, changed_rows, check_frame, copied
+from pramana.rows.spark.frames import SparkTable, catalogue_frame, check_frame, copied
 from pramana.rows.spark.jobs import done_for_each, failing
 from pramana.rows.spark.owners import brought_together
 from pramana.rows.spark.parts import Buckets, CountKept, DrawRun, OrderPart, PartBorders, PartWork, WorkOnPart
 from pramana.rows.spark.session import session
-from pramana.rows.spark.steps import REPORT, GroupRun, ReadRun, RepeatRun, RunReport, SumReport, SumRun, new_seal
+from pramana.rows.spark.steps import (
+    REPORT,
+    GroupRun,
+    ReadRun,
+    RepeatRun,
+    RunReport,
+    SumReport,
+    SumRun,
+    changed_source,
+    new_seal,
+)
 from pramana.rows.spooled import SpooledRows
 from pramana.schema.domain import Attribute, Domain, Role
 from pramana.schema.unit import UnitSection
@@ -270,7 +280,7 @@ class SparkRows(Rows):
         """The digest of the table from what its runs report."""
         runs = reports.values()
         if sum(report.rows for report in runs) != self.records or any(report.faults for report in runs):
-            raise changed_rows()
+            raise changed_source()
         return root_of_digests((report.digests for report in runs), secret, self.records)
 
     def _digest_under(self, key: Key, names: Sequence[str]) -> str:
@@ -366,7 +376,7 @@ class SparkRows(Rows):
 
     # ------------------------------------------------------------ publishing
 
-    def _drawn(self, draw: Draw) -> SparkPieces:
+    def publish(self, draw: Draw) -> SparkPieces:
         shared = self._draw_once(draw, available_cores())
         drawn = {name: f"{ATTACHED}drawn {name}" for name in draw.once}
         for name, codes in shared.of_rows(0, self.records).items():
@@ -405,13 +415,13 @@ class SparkRows(Rows):
                 reports[number] = job.report(number, content)
                 continue
             if last == (0, -1) and self._root(reports, step.secret) != expected:
-                raise changed_rows()
+                raise changed_source()
             if (slot, number) <= last:
                 raise EngineError("Buckets must arrive in their order", f"bucket {slot} after {last[0]}")
             last = (slot, number)
             yield order.opened(slot, number, content).columns
         if last == (0, -1):
-            raise changed_rows()
+            raise changed_source()
 
     def worked_on(
         self, draw: Draw, drawn: Mapping[str, str], rows: int, work: PartWork, kept: Kept | None
@@ -429,7 +439,7 @@ class SparkRows(Rows):
         job = self._table.job(step)
         seen, results = job.parted(WorkOnPart(buckets, step.borders, step.seal, work))
         if self._root(seen, step.secret) != expected:
-            raise changed_rows()
+            raise changed_source()
         return results
 
     def _sizes(self, buckets: Buckets) -> NDArray[np.int64]:

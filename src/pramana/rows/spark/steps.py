@@ -33,8 +33,17 @@ from pramana.schema.kind import label_of
 
 REPORT = 0
 NONCE = 12  # bytes
+DIGEST = 16
 Sent = tuple[int, int, bytes]  # slot, number, content
 Tables = Iterable[tuple[int, pa.Table]]  # with the number of their first row
+
+
+def changed_source(got: str = "other rows at another reading") -> SourceError:
+    return SourceError(
+        "A source must stay as it is while it is read",
+        got,
+        "A data frame must give its rows in the same order each time; write it to a table first.",
+    )
 
 
 class EvaluatedAnewError(RuntimeError):
@@ -155,8 +164,8 @@ def _distinct(column: pa.ChunkedArray) -> list[pa.Array]:
 
 
 @dataclass(frozen=True)
-class RepeatRun:
-    """Keyed digests of a run's values of one column, so that Spark can see whether one occurs twice."""
+class ColumnRun:
+    """A step on one column, whose values are shuffled as digests under a key that is made for the job."""
 
     column: str
     seal: Seal
@@ -166,19 +175,25 @@ class RepeatRun:
     def columns(self) -> tuple[str, ...]:
         return (self.column,)
 
+    def digests(self, texts: Iterable[str]) -> bytes:
+        """The digests, of DIGEST bytes each, one after the other."""
+        key = self.secret
+        return b"".join(hashlib.blake2b(text.encode(), digest_size=DIGEST, key=key).digest() for text in texts)
+
+
+@dataclass(frozen=True)
+class RepeatRun(ColumnRun):
+    """Keyed digests of a run's values of one column, so that Spark can see whether one occurs twice."""
+
     @property
     def words(self) -> int:
         return 2
 
     def work(self, rows: Tables) -> Iterator[pa.RecordBatch]:
         for _, table in rows:
-            labels = [label_of(value) for value in table.column(self.column).to_pylist()]
-            digests = b"".join(self._digest(label) for label in labels if label)
-            words = np.frombuffer(digests, "<i8").reshape(-1, 2)
+            labels = (label_of(value) for value in table.column(self.column).to_pylist())
+            words = np.frombuffer(self.digests(label for label in labels if label), "<i8").reshape(-1, 2)
             yield combinations_batch(words, np.ones(len(words), np.int64))
-
-    def _digest(self, label: str) -> bytes:
-        return hashlib.blake2b(label.encode(), digest_size=16, key=self.secret).digest()
 
 
 def combinations_batch(words: NDArray[np.int64], counts: NDArray[np.int64]) -> pa.RecordBatch:
@@ -212,7 +227,7 @@ class CodedRun:
         for first, table in rows:
             block = encoding.block(first, table)
             if encoding.faults:
-                raise SourceError("A source must stay as it is while it is read", "values outside its domains")
+                raise changed_source("values outside its domains")
             yield block
 
 
