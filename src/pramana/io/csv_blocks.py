@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import pairwise
 from typing import BinaryIO, cast
 
@@ -60,12 +59,8 @@ def _closed() -> tuple[list[Effect], NDArray[np.uint8]]:
 
 
 _EFFECTS, _THEN = _closed()
-# a quote by what is before it: something else, the end of a value, a quote; and no quote at all
-_QUOTES = (then(_TO_VALUE, _QUOTE), then(_TO_START, _QUOTE), _QUOTE, NOTHING)
-_FOURS = np.array(  # by four of these at once, two bits each
-    [_EFFECTS.index(reduce(then, (_QUOTES[n >> 6], _QUOTES[n >> 4 & 3], _QUOTES[n >> 2 & 3], _QUOTES[n & 3])))
-     for n in range(256)], np.uint8,
-)  # fmt: skip
+# the effect of a quote by what is before it: something else, the end of a value, a quote
+_QUOTES = np.array([_EFFECTS.index(then(before, _QUOTE)) for before in (_TO_VALUE, _TO_START, NOTHING)], np.uint8)
 
 
 def effect_of(data: bytes, delimiter: str) -> Effect:
@@ -79,11 +74,10 @@ def effect_of(data: bytes, delimiter: str) -> Effect:
     if b'"' not in data:
         return last
     quotes = np.flatnonzero(array == _MARK)
-    padded = np.full(-(-len(quotes) // 4) * 4, 3, np.uint8)
-    padded[: len(quotes)] = kinds[array[quotes - 1]]
+    before = kinds[array[quotes - 1]]
     if quotes[0] == 0:  # what is before it is not among these bytes
-        padded[0] = 2
-    composed = _FOURS[padded[::4] << 6 | padded[1::4] << 4 | padded[2::4] << 2 | padded[3::4]]
+        before[0] = 2
+    composed = _QUOTES[before]
     while len(composed) > 1:
         odd = composed[-1:] if len(composed) % 2 else composed[:0]
         pairs = composed[: len(composed) - len(odd)].reshape(-1, 2).astype(np.intp)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,48 +95,41 @@ def commitment_to(columns: Columns, key: Key, each: Callable[..., Iterable[bytes
 
     `each` maps over the leaves; a pool's map does so on several threads.
     """
-    secret = commitment_secret(key)
     records = len(next(iter(columns.values()))) if columns else 0
-    return root_of(secret, records, each(lambda part: leaf_of(secret, part), parts_of(columns, records, LEAF)))
+    return commitment_to_pieces([columns] if columns else [], records, key, each)
 
 
-class Commitment:
-    """The same, fed block by block; `update` may be called with any number of rows."""
+def commitment_to_pieces(
+    pieces: Iterable[Columns], records: int, key: Key, each: Callable[..., Iterable[bytes]] = map
+) -> str:
+    """The same of a table that comes in pieces of any sizes."""
+    secret = commitment_secret(key)
+    return root_of(secret, records, each(partial(leaf_of, secret), _leaves(pieces)))
 
-    def __init__(self, key: Key) -> None:
-        self.secret = commitment_secret(key)
-        self.records = 0
-        self.leaves: list[bytes] = []
-        self.rest: list[dict[str, Column]] = []  # rows of the leaf that is not full yet
-        self.waiting = 0
 
-    def update(self, columns: Columns, each: Callable[..., Iterable[bytes]] = map) -> None:
-        rows = len(next(iter(columns.values())))
-        self.records += rows
-        start = min(LEAF - self.waiting, rows) if self.waiting else 0
-        if start:
-            self._wait(parts_of(columns, start, start), start)
-        whole = start + (rows - start) // LEAF * LEAF
-        middle = parts_of({n: c[start:whole] for n, c in columns.items()}, whole - start, LEAF)
-        self.leaves += each(lambda part: leaf_of(self.secret, part), middle)
-        if whole < rows:
-            self._wait(iter([{n: c[whole:] for n, c in columns.items()}]), rows - whole)
+def _leaves(pieces: Iterable[Columns]) -> Iterator[Columns]:
+    """The same rows, LEAF at a time, and what is left at the end."""
+    waiting: list[Columns] = []
+    room = LEAF
+    for columns in pieces:
+        rows, start = len(next(iter(columns.values()))), 0
+        while start < rows:
+            stop = min(rows, start + room)
+            waiting.append({name: column[start:stop] for name, column in columns.items()})
+            room -= stop - start
+            if not room:
+                yield _stacked(waiting)
+                waiting, room = [], LEAF
+            start = stop
+    if waiting:
+        yield _stacked(waiting)
 
-    def _wait(self, parts: Iterator[dict[str, Column]], rows: int) -> None:
-        self.rest += parts
-        self.waiting += rows
-        if self.waiting == LEAF:
-            self._close()
 
-    def _close(self) -> None:
-        joined = {name: joined_column([part[name] for part in self.rest]) for name in self.rest[0]}
-        self.leaves.append(leaf_of(self.secret, joined))
-        self.rest, self.waiting = [], 0
-
-    def hexdigest(self) -> str:
-        if self.waiting:
-            self._close()
-        return root_of(self.secret, self.records, self.leaves)
+def _stacked(parts: list[Columns]) -> Columns:
+    """Pieces of a table one after the other; a single one is not copied."""
+    if len(parts) == 1:
+        return parts[0]
+    return {name: joined_column([part[name] for part in parts]) for name in parts[0]}
 
 
 def parts_of(columns: Columns, rows: int, size: int) -> Iterator[dict[str, Column]]:

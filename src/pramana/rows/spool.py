@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from pramana.randomness._order import gather
 from pramana.randomness.key import Key, Stream
 from pramana.randomness.samplers import Codes
 from pramana.randomness.shuffle import bucket_order, bucketed
-from pramana.rows.digest import Column, Commitment
+from pramana.rows.digest import Column, commitment_to_pieces
 from pramana.rows.engines import ahead
 from pramana.rows.protocol import ROW_NUMBER, Columns, Work
 
@@ -115,11 +115,9 @@ class Spool:
 
     def commitment(self, key: Key, names: Iterable[str], workers: int) -> str:
         """The keyed digest of some columns, in this order."""
-        wanted, digest = tuple(names), Commitment(key)
-        with ThreadPoolExecutor(workers) as pool:
-            for columns in ahead(lambda block: self.read(block, wanted), self.blocks, workers):
-                digest.update(columns, pool.map)
-        return digest.hexdigest()
+        wanted = tuple(names)
+        pieces = ahead(lambda block: self.read(block, wanted), self.blocks, workers)
+        return commitment_to_pieces(pieces, self.records, key, partial(ahead, workers=workers))
 
 
 def pack(rows: pa.RecordBatch | pa.Table) -> memoryview:
