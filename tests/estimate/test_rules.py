@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests import needs
 
 from pramana.errors import RecipeError
-from pramana.recipient.rules import association_rules, class_rules, rule_distance, tree_accuracy
+from pramana.recipient.rules import association_rules, rule_distance, tree_accuracy
 
 # Paper 4, Table I: sex, job, nation, salary of eight people (M/F; Pr, St, Te, Sh, Si; Ca, US, Br, It)
 SEX = np.array([0, 0, 0, 0, 1, 1, 1, 1], np.uint8)
@@ -29,7 +29,7 @@ def test_the_rule_of_section_four() -> None:
     }
     rule = words[(("sex", "M"),), (("nation", "US"),)]
     assert (rule.support, rule.confidence) == (3 / 8, 3 / 4)
-    classes = class_rules([SEX, JOB, NATION], [2, 5, 4], SALARY, 2, 0.25)
+    classes = association_rules([SEX, JOB, NATION, SALARY], [2, 5, 4, 2], 0.25, consequent=3)
     named = classes.named(["sex", "job", "nation", "salary"], ["MF", "abcde", NATIONS, ["<=", ">"]])
     assert any(
         r.antecedent == (("nation", "It"),) and r.consequent == (("salary", ">"),) and r.confidence == 1
@@ -40,7 +40,9 @@ def test_the_rule_of_section_four() -> None:
 def test_equally_good_rules_come_in_order_of_values() -> None:
     """Values 4, 34 and 104 each imply one class: as texts, 104 came before 34 and 4."""
     age = np.repeat([0, 1, 2], 5).astype(np.uint8)
-    named = class_rules([age], [3], age, 3, 0.1).named(["age", "class"], [["4", "34", "104"], "abc"])
+    named = association_rules([age, age], [3, 3], 0.1, consequent=1).named(
+        ["age", "class"], [["4", "34", "104"], "abc"]
+    )
     assert [rule.antecedent for rule in named] == [(("age", "4"),), (("age", "34"),), (("age", "104"),)]
 
 

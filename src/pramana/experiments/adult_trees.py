@@ -18,7 +18,7 @@ from pramana.errors import MissingExtraError, SourceError
 from pramana.methods.cells import Cells, reconstructed
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
-from pramana.recipient.rules import RuleSet, association_rules, class_rules, rule_distance, tree_accuracy
+from pramana.recipient.rules import RuleSet, association_rules, rule_distance, tree_accuracy
 from pramana.schema.hierarchy import Hierarchy, hierarchy_of_intervals, hierarchy_of_tree
 
 QUASI = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
@@ -104,7 +104,7 @@ class Miner:
         chosen = [columns[a] for a in self.kept]
         return (
             association_rules(chosen, self.sizes, MIN_SUPPORT),
-            class_rules(chosen, self.sizes, self.table.salary, 2, MIN_SUPPORT),
+            association_rules([*chosen, self.table.salary], [*self.sizes, 2], MIN_SUPPORT, consequent=len(chosen)),
         )
 
     def errors(self, class_of: NDArray[np.integer], cells: Sequence[Cells], draws: int) -> dict[str, Any]:

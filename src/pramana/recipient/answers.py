@@ -102,6 +102,21 @@ class UnseenGroupError(InputError):
     """A group whose size is estimated as nothing: no share or mean can be taken in it."""
 
 
+def unseen_group(question: str, noisy: bool) -> UnseenGroupError:
+    """The refusal of a question about a group of which the cells, or what noise leaves of them, show nobody."""
+    must = f"{question} must be asked of a group that the release can see"
+    if noisy:
+        hint = "The group is too small for this release's noise."
+        return UnseenGroupError(must, "an estimated size that is not positive", hint)
+    return UnseenGroupError(must, "an expected size of 0")
+
+
+def without_end(question: str, name: str) -> InputError:
+    """The refusal of a question about numbers that stand in a bin without an end."""
+    must = f"{question} {name} must be asked of records whose bins have an end"
+    return InputError(must, "a bin without one", f"Leave it out with a filter on {name}.")
+
+
 @dataclass(frozen=True, repr=False)
 class EstimatedNumber(TabularResult):
     """One number with its interval."""

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from pramana.errors import InputError
 from pramana.methods.cells import Cells
 from pramana.methods.protocol import TRUSTED, ColumnUncertainty
-from pramana.recipient.answers import EstimatedNumber, UnseenGroupError
+from pramana.randomness.samplers import joint_codes
+from pramana.recipient.answers import EstimatedNumber, unseen_group, without_end
 from pramana.recipient.law import Array
 from pramana.schema.domain import Axis
 
@@ -206,8 +207,8 @@ def widened(
     bounds: Bounds, columns: Sequence[CellColumn], holds: Array, weights: Array | None, z: float
 ) -> Bounds:
     """The bounds with what the columns' doubts add; `z` deviations of what was changed at random."""
-    leading, total = bounds.expected.ndim, float(_total(columns, weights))
-    moved = 0.0
+    leading, moved = bounds.expected.ndim, 0.0
+    total = float(len(columns[0].codes)) if weights is None else float(weights.sum())
     for number, column in enumerate(columns):
         by_value = np.moveaxis(holds, number, 0).reshape(holds.shape[number], -1)
         if number < leading:  # every value of it is a cell of its own
@@ -218,10 +219,6 @@ def widened(
     for group in groups if weights is None else ():
         low, high = _within_group(bounds, columns, holds, group, z, low, high)
     return Bounds(bounds.expected, np.minimum(low, bounds.expected), np.maximum(high, bounds.expected))
-
-
-def _total(columns: Sequence[CellColumn], weights: Array | None) -> float:
-    return float(len(columns[0].codes)) if weights is None else float(weights.sum())
 
 
 def _within_group(
@@ -238,9 +235,7 @@ def _within_group(
     inside = [i for i, column in enumerate(columns) if column.axis.name in group]
     spread = max(columns[i].doubt.deviation or 0.0 for i in inside)
     shape = [columns[i].axis.size for i in inside]
-    position = np.zeros(len(columns[0].codes), np.int64)
-    for i in inside:
-        position = position * columns[i].axis.size + columns[i].codes
+    position = joint_codes([columns[i].codes for i in inside], shape)
     shown = np.bincount(position, minlength=math.prod(shape)).reshape(shape)
     wide = shown.reshape([holds.shape[i] if i in inside else 1 for i in range(holds.ndim)])
     outside = tuple(i for i in range(leading, holds.ndim) if i not in inside)
@@ -260,11 +255,7 @@ def mean_between(classes: EquivalenceClasses, holds: Array, weights: Array | Non
     numbers = classes.columns[0].axis.middles
     known = np.isfinite(numbers).reshape([-1] + [1] * (holds.ndim - 1))
     if (np.isinf(numbers).reshape(known.shape) * holds).any():
-        raise InputError(
-            f"A mean of {classes.columns[0].axis.name} must be asked of records whose bins have an end",
-            "a bin without one",
-            f"Leave it out with a filter on {classes.columns[0].axis.name}.",
-        )
+        raise without_end("A mean of", classes.columns[0].axis.name)
     chosen = (holds * known > 0).ravel()
     finite = np.where(np.isfinite(numbers), numbers, 0.0).reshape(known.shape)
     value_at = np.broadcast_to(finite, holds.shape).ravel()
@@ -279,7 +270,7 @@ def mean_between(classes: EquivalenceClasses, holds: Array, weights: Array | Non
         np.maximum.at(most, entries.class_of[here], value[here])
         sure[entries.class_of[~here]] = False
     if sums[1] <= 0:
-        raise UnseenGroupError("A mean must be asked of a group that the release can see", "an expected size of 0")
+        raise unseen_group("A mean", noisy=False)
     estimate = float(sums[0] / sums[1])
     in_reach = np.isfinite(least)
     low = -_highest(-least[in_reach], classes.sizes[in_reach], sure[in_reach])
@@ -309,14 +300,10 @@ def _doubted(
     people: float,
 ) -> tuple[float, float]:
     """What doubts of the columns add, within the range of the numbers."""
-    own, others = classes.columns[0], classes.columns[1:]
+    own = classes.columns[0]
     numbers = own.axis.middles[np.isfinite(own.axis.middles)]
     bottom, top = float(numbers.min()), float(numbers.max())
-    reach = 0.0
-    moved = sum(
-        column.movable(np.moveaxis(holds, i + 1, 0).reshape(column.axis.size, -1), weights)
-        for i, column in enumerate(others)
-    )
+    reach, moved = 0.0, _moved_by_others(classes, holds, weights)
     error = own.squared_error() if own.doubt.lost is not None else 0.0
     if own.doubt.lost is not None:  # Cauchy and Schwarz: the differences of m records sum to at most sqrt(m E)
         moved += own.movable(holds.reshape(len(holds), -1), weights)
@@ -358,9 +345,7 @@ def shares_below(classes: EquivalenceClasses, holds: Array, weights: Array | Non
         np.maximum.at(most, entries.class_of[here], value[here])
         sure[entries.class_of[~here]] = False
     if expected.sum() <= 0:
-        raise UnseenGroupError(
-            "A quantile must be asked of a group that the release can see", "an expected size of 0"
-        )
+        raise unseen_group("A quantile", noisy=False)
     reach = most >= 0
 
     def up_to(last: Ints, which: NDArray[np.bool_]) -> Array:
@@ -385,13 +370,18 @@ def _share(part: Array, others: Array) -> Array:
     return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
 
 
+def _moved_by_others(classes: EquivalenceClasses, holds: Array, weights: Array | None) -> float:
+    """How many records can be in the selection, or not, by the doubts of all columns but the first."""
+    return sum(
+        column.movable(np.moveaxis(holds, i, 0).reshape(column.axis.size, -1), weights)
+        for i, column in enumerate(classes.columns[1:], 1)
+    )
+
+
 def _moved(classes: EquivalenceClasses, holds: Array, weights: Array | None) -> Array:
     """By value, how many records can be on its other side, or not in the selection, by the columns' doubts."""
-    size = holds.shape[0]
-    own, others = classes.columns[0], classes.columns[1:]
-    moved = np.zeros(size)
-    for number, column in enumerate(others):
-        moved += column.movable(np.moveaxis(holds, number + 1, 0).reshape(column.axis.size, -1), weights)
+    size, own = holds.shape[0], classes.columns[0]
+    moved = np.full(size, _moved_by_others(classes, holds, weights))
     if own.doubt.lost is None:
         return moved + own.movable(holds.reshape(size, -1), weights)
     if size > _MOST_EDGES:

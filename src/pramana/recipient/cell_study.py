@@ -19,7 +19,7 @@ from pramana.recipient.answers import (
     EstimatedNumber,
     EstimatedQuantile,
     GroupComparison,
-    UnseenGroupError,
+    unseen_group,
 )
 from pramana.recipient.cell_counts import (
     Bounds,
@@ -109,9 +109,7 @@ class CellStudy(Questions):
         inside, outside = (self._counted([], part, confidence) for part in (both, neither))
         total = inside.expected + outside.expected
         if total <= 0:
-            raise UnseenGroupError(
-                "A share must be asked of a group that the release can see", "an expected size of 0"
-            )
+            raise unseen_group("A share", noisy=False)
         return _number(_between(inside, outside.low, outside.high, inside.expected / total))
 
     def _mean_of(

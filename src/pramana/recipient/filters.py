@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,11 +91,10 @@ class Filter(ABC):
         """The truth over the joint domain; of length 1 along attributes it does not speak of."""
 
 
-@overload
-def as_filter(where: str | Filter) -> Filter: ...
-@overload
-def as_filter(where: str | Filter | None) -> Filter | None: ...
-def as_filter(where: str | Filter | None) -> Filter | None:
+_Parsed = TypeVar("_Parsed", bound=Filter | None)
+
+
+def as_filter(where: str | _Parsed) -> Filter | _Parsed:
     """What a question was asked with, parsed if it is text."""
     return Filter.parse(where) if isinstance(where, str) else where
 

@@ -41,14 +41,11 @@ class Factor(Protocol):
     def backward_squared(self, table: Array) -> Array:
         """(A∘A) w, the entry-wise square."""
 
-    def inverse(self, table: Array) -> Array:
-        """B y."""
-
     def inverse_adjoint(self, table: Array) -> Array:
         """B^T c: what each published value adds to the estimate of sum c*x."""
 
     def inverse_power(self, table: Array, power: int) -> Array:
-        """(B∘...∘B) y, the entry-wise power."""
+        """(B∘...∘B) y, the entry-wise power; the first gives the unbiased estimate B y."""
 
     def own_second_moment(self, shape: tuple[int, ...]) -> Array:
         """E[B[v,Z]^2 | v] for each value v, shaped to broadcast over a table."""
@@ -95,11 +92,9 @@ class Keep:
         arrives = (1 - self.retention) / self.size
         return self._blend(table, self.retention * (self.retention + 2 * arrives), arrives**2)
 
-    def inverse(self, table: Array) -> Array:
-        """The sheet: x = (y - (1-rho)*mean over the axis)/rho."""
+    def inverse_adjoint(self, table: Array) -> Array:
+        """B is symmetric. The sheet: x = (y - (1-rho)*mean over the axis)/rho."""
         return self.inverse_power(table, 1)
-
-    inverse_adjoint = inverse
 
     def inverse_power(self, table: Array, power: int) -> Array:
         off = (-self.offset) ** power
@@ -146,9 +141,6 @@ class Matrix:
     def backward_squared(self, table: Array) -> Array:
         return self._apply(self.matrix**2, table)
 
-    def inverse(self, table: Array) -> Array:
-        return self._apply(self._inverse.T, table)
-
     def inverse_adjoint(self, table: Array) -> Array:
         return self._apply(self._inverse, table)
 
@@ -187,7 +179,8 @@ class TableLaw:
         return reduce(lambda part, factor: factor.backward_squared(part), self.factors, table)
 
     def inverse(self, table: Array) -> Array:
-        return reduce(lambda part, factor: factor.inverse(part), self.factors, table)
+        """The unbiased estimate of the true table."""
+        return self.inverse_power(table, 1)
 
     def inverse_adjoint(self, table: Array) -> Array:
         return reduce(lambda part, factor: factor.inverse_adjoint(part), self.factors, table)

@@ -291,6 +291,15 @@ def exact_weights(rows: Array) -> NDArray[np.int64]:
 # Where the synthetic records of a bundle come from.
 
 
+_WORDS = {  # by kind of source
+    "joint": "Records were drawn from the maximum-likelihood table of all columns.",
+    "graphical": "Records were drawn from a graphical model of the tables named here; columns together in none of "
+    "them hang together only through others.",
+    "cells": "Every published record was taken equally often, with a value drawn for each of its cells.",
+    "published": "Every published record was taken equally often; its values are the published ones.",
+}
+
+
 class RecordSource(ABC):
     """Synthetic records of a bundle, as many as wanted, in pieces."""
 
@@ -299,12 +308,7 @@ class RecordSource(ABC):
 
     @abstractmethod
     def statement(self) -> dict[str, Any]:
-        """What the records were drawn from."""
-
-    @property
-    @abstractmethod
-    def words(self) -> str:
-        """The same, for people."""
+        """What the records were drawn from, for programs and in words."""
 
 
 class ModelledRecords(RecordSource):
@@ -324,16 +328,8 @@ class ModelledRecords(RecordSource):
             "kind": self.model.kind,
             "tables": [list(names) for names in self.model.tables],
             "converged": self.model.converged,
+            "words": _WORDS[self.model.kind],
         }
-
-    @property
-    def words(self) -> str:
-        if self.model.kind == "joint":
-            return "Records were drawn from the maximum-likelihood table of all columns."
-        return (
-            "Records were drawn from a graphical model of the tables named here; columns together in none of "
-            "them hang together only through others."
-        )
 
 
 class PublishedRecords(RecordSource):
@@ -361,13 +357,8 @@ class PublishedRecords(RecordSource):
         return pa.table({n: drawn[n] if n in drawn else self.table.column(n) for n in names})
 
     def statement(self) -> dict[str, Any]:
-        return {"kind": "cells" if self.several else "published", "tables": [], "converged": True}
-
-    @property
-    def words(self) -> str:
-        if self.several:
-            return "Every published record was taken equally often, with a value drawn for each of its cells."
-        return "Every published record was taken equally often; its values are the published ones."
+        kind = "cells" if self.several else "published"
+        return {"kind": kind, "tables": [], "converged": True, "words": _WORDS[kind]}
 
 
 def source_of_records(bundle: Bundle, plan: Plan, study: Study | None, axes: BundleAxes) -> RecordSource:

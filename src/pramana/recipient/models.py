@@ -39,11 +39,8 @@ try:
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
-    raise MissingExtraError(
-        "The models need scikit-learn",
-        "no such library",
-        f"Install it with: {install_command('models')}",
-    ) from None
+    hint = f"Install it with: {install_command('models')}"
+    raise MissingExtraError("The models need scikit-learn", "no such library", hint) from None
 
 __all__ = [
     "MOST_CELLS",
@@ -570,5 +567,5 @@ def _rows_of_inverse(law: TableLaw, axis: int, own: Array) -> Array:
     """Rows of the inverse for the published codes: what they tell of the true ones."""
     for factor in law.factors:
         if factor.axes == (axis,):
-            return factor.moved({axis: 1}).inverse(own)
+            return factor.moved({axis: 1}).inverse_power(own, 1)
     return own

@@ -15,8 +15,9 @@ from pramana.recipient.answers import (
     EstimatedNumber,
     EstimatedQuantile,
     EstimatedRegression,
-    UnseenGroupError,
     normal_p_value,
+    unseen_group,
+    without_end,
 )
 from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import linear, quantile, to_simplex
@@ -65,11 +66,7 @@ def estimate_quantiles(
     members = _indicators(axis, order, position, table.law.shape) * selected
     counts = (members * table.law.inverse(table.counts)).reshape(len(order), -1).sum(axis=1)
     if counts.sum() <= 0:
-        raise UnseenGroupError(
-            "A quantile must be asked of a group that the release can see",
-            "an estimated size that is not positive",
-            "The group is too small for this release's noise.",
-        )
+        raise unseen_group("A quantile", noisy=True)
     below, everyone = np.cumsum(members, axis=0)[:-1], members.sum(axis=0)
     z = quantile(confidence)
     quantiles = []
@@ -133,11 +130,6 @@ def _quantile(
 
 
 # Means whose intervals also hold what bins leave open.
-
-
-def mean_of_middles(table: PublishedTable, axis: Axis, where: Filter | None, confidence: float) -> EstimatedNumber:
-    """The mean with each bin at its middle."""
-    return estimate_ratios(table, [Ratio(axis, where)], confidence).numbers[0]
 
 
 def mean_within_bins(
@@ -370,11 +362,7 @@ def _numbers(axis: Axis, cells: Array) -> tuple[Array, Array]:
     """The middle of each value that is selected, and half the width of its bin; 0 for the others."""
     middles = axis.middles
     if np.isinf(middles[cells > 0]).any():
-        raise InputError(
-            f"A regression with {axis.name} must be asked of records whose bins have an end",
-            "a bin without one",
-            f"Leave it out with a filter on {axis.name}.",
-        )
+        raise without_end("A regression with", axis.name)
     assert axis.lower is not None and axis.upper is not None
     half = (np.array(axis.upper) - np.array(axis.lower)) / 2
     used = cells > 0

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import InputError
-from pramana.recipient.answers import EstimatedNumber, UnseenGroupError
+from pramana.recipient.answers import EstimatedNumber, unseen_group, without_end
 from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import (
     Estimate,
@@ -60,11 +60,7 @@ class Ratio:
         numbers = self.of.middles
         shape = [-1 if i == position else 1 for i in range(len(axes))]
         if (np.isinf(numbers).reshape(shape) * among).any():
-            raise InputError(
-                f"A mean of {self.of.name} must be asked of records whose bins have an end",
-                "a bin without one",
-                f"Leave it out with a filter on {self.of.name}.",
-            )
+            raise without_end("A mean of", self.of.name)
         known = np.isfinite(numbers)
         return np.where(known, numbers, 0.0).reshape(shape) * among, known.reshape(shape) * among
 
@@ -97,11 +93,7 @@ def estimate_ratios(table: PublishedTable, ratios: Sequence[Ratio], confidence: 
     for i, (ratio, pair) in enumerate(zip(ratios, pairs, strict=True)):
         top, bottom = 2 * i, 2 * i + 1
         if values[bottom] <= 0:
-            raise UnseenGroupError(
-                "A share or mean must be asked of a group that the release can see",
-                "an estimated size that is not positive",
-                "The group is too small for this release's noise.",
-            )
+            raise unseen_group("A share or mean", noisy=True)
         errors = RatioErrors(
             values[top],
             values[bottom],

@@ -113,7 +113,10 @@ def association_rules(
     consequent: int | None = None,
     most_items: int | None = None,
 ) -> RuleSet:
-    """Every rule with that support and confidence; with `consequent`, only those that conclude that attribute."""
+    """Every rule with that support and confidence.
+
+    With `consequent`, only those that conclude that attribute: class rules (paper 4, section IV.C).
+    """
     if not 0 < min_support <= 1 or not 0 < min_confidence <= 1:
         raise RecipeError("Support and confidence must be shares above 0", f"{min_support}, {min_confidence}")
     rows = len(columns[0])
@@ -139,28 +142,6 @@ def _antecedents(every: Attributes, consequent: int | None) -> list[Attributes]:
     if consequent is not None:
         return [tuple(a for a in every if a != consequent)]
     return [left for size in range(1, len(every)) for left in combinations(every, size)]
-
-
-def class_rules(
-    columns: Sequence[Codes],
-    sizes: Sequence[int],
-    target: Codes,
-    classes: int,
-    min_support: float,
-    min_confidence: float = MIN_CONFIDENCE,
-    *,
-    most_items: int | None = None,
-) -> RuleSet:
-    """Rules that conclude the class from other attributes (paper 4, section IV.C)."""
-    last = len(columns)
-    return association_rules(
-        [*columns, target],
-        [*sizes, classes],
-        min_support,
-        min_confidence,
-        consequent=last,
-        most_items=most_items,
-    )
 
 
 def rule_distance(a: RuleSet, b: RuleSet) -> float:

@@ -308,11 +308,12 @@ class Study(Questions):
     def _mean_of(
         self, axis: Axis, by: Sequence[str], where: Filter | None, confidence: float, within_bins: bool
     ) -> Callable[[Filter | None], EstimatedNumber]:
-        from pramana.recipient.numbers import mean_of_middles, mean_within_bins
+        from pramana.recipient.numbers import mean_within_bins
 
-        estimate = mean_within_bins if within_bins else mean_of_middles
         table = self.table([*by, *Ratio(axis, where).names])
-        return lambda among: estimate(table, axis, among, confidence)
+        if within_bins:
+            return lambda among: mean_within_bins(table, axis, among, confidence)
+        return lambda among: estimate_ratios(table, [Ratio(axis, among)], confidence).numbers[0]
 
     def _quantiles(
         self, axis: Axis, shares: Sequence[float], where: Filter | None, confidence: float

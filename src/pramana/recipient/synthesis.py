@@ -171,22 +171,19 @@ def write_records(
     progress: Progress = no_progress,
 ) -> None:
     """Write the records to a file, piece by piece."""
-    secret = key_of_content(bundle.certificate.content) if key is None else key
+    if key is None:  # one that everyone with the bundle has, for coins that are no secret
+        own = f"pramana synthetic records of {bundle.certificate.content}"
+        key = Key(hashlib.sha256(own.encode()).digest(), seeded=True)
     writer: TableWriter | None = None
     done = 0
     with contextlib.ExitStack() as written:
-        for piece in source.pieces(secret, records):
+        for piece in source.pieces(key, records):
             if writer is None:
                 escape, workers = bundle.certificate.escaped, available_cores()
                 writer = written.enter_context(TableWriter(path, form, piece.schema, escape, workers))
             writer.write(piece)
             done += piece.num_rows
             progress("synthesising", done, records)
-
-
-def key_of_content(content: str) -> Key:
-    """A key that everyone with the bundle has: for coins that are no secret."""
-    return Key(hashlib.sha256(f"pramana synthetic records of {content}".encode()).digest(), seeded=True)
 
 
 def _statement(
@@ -208,7 +205,7 @@ def _statement(
         "statement": POST_PROCESSING,
         "guarantees": [dict(g) for g in certificate.guarantees],
         "warnings": list(certificate.warnings),
-        "model": {**source.statement(), "words": source.words},
+        "model": source.statement(),
         "records": records,
         "columns": [a.name for a in certificate.attributes],
         "key": "the bundle's content" if key is None else key.commitment(),
