@@ -134,13 +134,8 @@ def _content(path: str | Path, must: str) -> bytes:
 
 def attack_sections(audit: AuditResult) -> list[Section]:
     """The verdicts, what was done, and what was left out."""
-    run: list[Block] = [
-        Text(f"{audit.verdict}.", note=bool(audit.lost)),
-        Text(WORDS["attacks_lead"]),
-        Grid([_row(attack) for attack in audit.attacks]),
-    ]
-    if any(attack.records for attack in audit.attacks):
-        run.append(Text(WORDS["smaller_tables"], quiet=True))
+    verdict = Text(f"{audit.verdict}.", note=bool(audit.lost))
+    run = [verdict, Text(WORDS["attacks_lead"]), *_results(audit.attacks, of_risk=False)]
     done = Points([f"{attack.name}: {attack.detail}" for attack in audit.attacks])
     sections = [
         Section("Attacks that were run", run, anchor="attacks"),
@@ -154,14 +149,22 @@ def attack_sections(audit: AuditResult) -> list[Section]:
     return sections
 
 
-def _row(attack: AttackLine) -> dict[str, Cell]:
-    return {
-        "attack": attack.name,
-        "verdict": "stands" if attack.ok else "BROKEN",
-        "claimed": attack.claim,
-        "measured": f"{attack.measured:.4g}",
-        "interval": attack.interval_words,
-    }
+def _results(run: Sequence[AttackLine], of_risk: bool) -> list[Block]:
+    """What attacks measured, in a table; under a risk it says, too, why a number has no interval."""
+    verdict, broken = ("the claim", "IS BROKEN") if of_risk else ("verdict", "BROKEN")
+    rows: list[dict[str, Cell]] = []
+    for attack in run:
+        without = "this or more" if attack.lower_bound else "none: counted in full"
+        row: dict[str, Cell] = {
+            "attack": attack.name,
+            verdict: "stands" if attack.ok else broken,  # early: a telephone hides the last column
+            "claimed": attack.claim,
+            "measured": f"{attack.measured:.4g}",
+            "interval": attack.interval_words or (without if of_risk else ""),
+        }
+        rows.append(row)
+    smaller = [Text(WORDS["smaller_tables"], quiet=True)] if any(attack.records for attack in run) else []
+    return [Grid(rows), *smaller] if rows else []
 
 
 # Singling out, linkability and inference: for each what is promised, assumed, measured and left uncovered. Every
@@ -305,20 +308,7 @@ def measured(is_about: TriedBy, audit: AuditResult | None) -> list[Block]:
 
 
 def _lines(run: Sequence[AttackLine], left: Sequence[LeftOut]) -> list[Block]:
-    blocks: list[Block] = [Grid([_risk_row(attack) for attack in run])] if run else []
-    if any(attack.records for attack in run):
-        blocks.append(Text(WORDS["smaller_tables"], quiet=True))
+    blocks = _results(run, of_risk=True)
     if left:
         blocks.append(Points([f"{a.name}: {a.reason}" for a in left], f"Not run. {_UNKNOWN}"))
     return blocks
-
-
-def _risk_row(attack: AttackLine) -> dict[str, Cell]:
-    interval = attack.interval_words
-    return {
-        "attack": attack.name,
-        "the claim": "stands" if attack.ok else "IS BROKEN",  # early: a telephone hides the last column
-        "claimed": attack.claim,
-        "measured": f"{attack.measured:.4g}",
-        "interval": interval or ("this or more" if attack.lower_bound else "none: counted in full"),
-    }

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import overload
+from typing import TypedDict, Unpack, overload
 
 from pramana.bundle.bundle import Bundle
 from pramana.errors import InputError
@@ -40,24 +39,16 @@ DESCRIPTIONS = {
 }
 
 
+class ExportOptions(TypedDict, total=False):
+    form: str | None
+    about: Mapping[str, str] | None
+    unverified: bool
+
+
 @overload
-def export(
-    bundle: str | AnyPath,
-    out: Path,
-    *,
-    form: str | None = None,
-    about: Mapping[str, str] | None = None,
-    unverified: bool = False,
-) -> Path: ...
+def export(bundle: str | AnyPath, out: Path, **options: Unpack[ExportOptions]) -> Path: ...
 @overload
-def export(
-    bundle: str | AnyPath,
-    out: str | AnyPath,
-    *,
-    form: str | None = None,
-    about: Mapping[str, str] | None = None,
-    unverified: bool = False,
-) -> AnyPath: ...
+def export(bundle: str | AnyPath, out: str | AnyPath, **options: Unpack[ExportOptions]) -> AnyPath: ...
 def export(
     bundle: str | AnyPath,
     out: str | AnyPath,
@@ -107,14 +98,11 @@ def export(
     opened = Bundle.open(bundle)
     if not unverified:
         require_valid(opened, bundle)
-    write = (
-        partial(_write_data, opened) if form is None else partial(_write_description, opened, form, about or {})
-    )
     try:
         # the libraries that write have temporary files of their own
         with scratch_beside(name_here(out)) as scratch:
             part = scratch / out.name
-            write(part)
+            _write(opened, form, about or {}, part)
             if isinstance(out, StorePath):
                 check_new_object(out)
                 put_file(out, part, InputError)
@@ -136,12 +124,12 @@ def _endings(form: str | None) -> Sequence[str]:
     return DESCRIPTIONS[form].endings
 
 
-def _write_data(bundle: Bundle, part: Path) -> None:
-    form = EXPORTS[part.suffix.lower()]
+def _write(bundle: Bundle, form: str | None, about: Mapping[str, str], part: Path) -> None:
+    """The data for another program by the file's ending; with `form`, a description."""
+    if form is not None:
+        part.write_bytes(DESCRIPTIONS[form].make(DescribedRelease.of(bundle, about)))
+        return
+    kind = EXPORTS[part.suffix.lower()]
     table, kinds = published_table(bundle)
-    write_export(part, form, table, kinds, read_codebook(bundle.certificate.codebook))
-    check_written(part, form, table)
-
-
-def _write_description(bundle: Bundle, form: str, about: Mapping[str, str], part: Path) -> None:
-    part.write_bytes(DESCRIPTIONS[form].make(DescribedRelease.of(bundle, about)))
+    write_export(part, kind, table, kinds, read_codebook(bundle.certificate.codebook))
+    check_written(part, kind, table)

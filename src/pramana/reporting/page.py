@@ -56,11 +56,14 @@ class PageMaterial:
 def page_of(material: PageMaterial) -> Page:
     certificate = material.certificate
     explanation = material.plan.explain() if material.explanation is None else material.explanation
-    plan = material.plan
-    columns, uninformative = column_sections(
-        certificate.attributes, material.marginals, plan.law, certificate.records, material.true, plan.repeated
-    )
-    limits = [*certificate.warnings, *uninformative_columns(uninformative)]
+    columns, uninformative = column_sections(material)
+    limits = list(certificate.warnings)
+    if uninformative:
+        listed = ", ".join(uninformative)
+        limits.append(
+            f"Nothing can be learned of these columns: {listed}. Their published values are mostly chance."
+        )
+    known = Points(limits) if limits else Text("None are known beyond what the promises assume.")
     return Page(
         title=_title(certificate),
         facts=_facts(material),
@@ -69,7 +72,7 @@ def page_of(material: PageMaterial) -> Page:
             _treatments(certificate, explanation),
             *_worth(material.usefulness),
             *explanation.sections,
-            Section(f"Known limits ({len(limits)})", [_limits(limits)], anchor="limits"),
+            Section(f"Known limits ({len(limits)})", [known], anchor="limits"),
             *_meanings(certificate.guarantees[:MOST_PROMISES]),
             *columns,
             *_crosstabs(material.crosstabs),
@@ -173,10 +176,6 @@ _WITHIN = (
     "estimate lies this near some 95 times in a hundred, taken over the cells of the table and over all tables "
     "there could be; the figures come from what is published and from nothing else."
 )
-
-
-def _limits(limits: Sequence[str]) -> Block:
-    return Points(limits) if limits else Text("None are known beyond what the promises assume.")
 
 
 # ---------------------------------------------------------------- what the promises mean and assume
@@ -289,25 +288,16 @@ class _Learned:
     nothing: bool = False
 
 
-def column_sections(
-    attributes: Sequence[Attribute],
-    marginals: Mapping[str, Counts],
-    law: Law | None,
-    records: int,
-    true: Mapping[str, Counts],
-    repeated: Mapping[str, int],
-) -> tuple[list[Section], list[str]]:
-    """A section for each column with a public domain, and the columns of which nothing can be learned.
-
-    `repeated`: the columns of which several rows share a draw.
-    """
-    coded = [a for a in attributes if not a.raw and a.name in marginals]
+def column_sections(material: PageMaterial) -> tuple[list[Section], list[str]]:
+    """A section for each column with a public domain, and the columns of which nothing can be learned."""
+    certificate, true = material.certificate, material.true
+    coded = [a for a in certificate.attributes if not a.raw and a.name in material.marginals]
     if not coded:
         return [], []
     parts, uninformative, estimated = [], [], False
     for attribute in coded[:MOST_COLUMNS]:
-        counts = np.asarray(marginals[attribute.name])
-        learned = _learned(attribute, counts, law, records, repeated)
+        counts = np.asarray(material.marginals[attribute.name])
+        learned = _learned(attribute, counts, material.plan, certificate.records)
         bars = _bars(attribute, counts, learned.estimates, true.get(attribute.name))
         words = [Text(learned.words, note=learned.nothing, quiet=not learned.nothing)] if learned.words else []
         parts.append(Section(attribute.name, [*words, Bars(bars)], part=True))
@@ -324,25 +314,15 @@ def column_sections(
     return [Section("What the data say", lead, anchor="data"), *parts], uninformative
 
 
-def uninformative_columns(names: Sequence[str]) -> list[str]:
-    """A limit of its own where the release tells nothing."""
-    if not names:
-        return []
-    listed = ", ".join(names)
-    return [f"Nothing can be learned of these columns: {listed}. Their published values are mostly chance."]
-
-
-def _learned(
-    attribute: Attribute, counts: Counts, law: Law | None, records: int, repeated: Mapping[str, int]
-) -> _Learned:
-    size = attribute.coded.size
+def _learned(attribute: Attribute, counts: Counts, plan: Plan, records: int) -> _Learned:
+    size, law = attribute.coded.size, plan.law
     if law is None:
         return _Learned()
     if _is_chance(law, attribute.name):
         return _Learned(words=_CHANCE, nothing=True)
     try:
         estimates, unbiased = (
-            _estimated(attribute, counts, law, method, repeated) for method in ("em", "inverse")
+            _estimated(attribute, counts, law, method, plan.repeated) for method in ("em", "inverse")
         )
     except InputError as error:
         return _Learned(words=f"Not estimated by itself. {error}")

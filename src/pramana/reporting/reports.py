@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -37,30 +37,19 @@ MOST_CELLS = 240  # of a table that is printed in full
 MOST_TABLES = 6
 
 
+class ReportOptions(TypedDict, total=False):
+    tables: Sequence[Sequence[str]]
+    source: object
+    audit: str | Path | JsonObject | None
+    dossier: bool
+    unverified: bool
+    engine: str | SparkEngine
+
+
 @overload
-def report(
-    bundle: str | AnyPath,
-    out: Path | None = None,
-    *,
-    tables: Sequence[Sequence[str]] = (),
-    source: object = None,
-    audit: str | Path | JsonObject | None = None,
-    dossier: bool = False,
-    unverified: bool = False,
-    engine: str | SparkEngine = "local",
-) -> Path: ...
+def report(bundle: str | AnyPath, out: Path | None = None, **options: Unpack[ReportOptions]) -> Path: ...
 @overload
-def report(
-    bundle: str | AnyPath,
-    out: str | AnyPath | None,
-    *,
-    tables: Sequence[Sequence[str]] = (),
-    source: object = None,
-    audit: str | Path | JsonObject | None = None,
-    dossier: bool = False,
-    unverified: bool = False,
-    engine: str | SparkEngine = "local",
-) -> AnyPath: ...
+def report(bundle: str | AnyPath, out: str | AnyPath | None, **options: Unpack[ReportOptions]) -> AnyPath: ...
 def report(
     bundle: str | AnyPath,
     out: str | AnyPath | None = None,
