@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import threading
@@ -65,23 +64,22 @@ class Population:
         return {name: len(labels) for name, labels in zip(self.names, self.labels, strict=True)}
 
     def column(self, name: str) -> Codes:
-        return self.codes[self._place(name)]
+        return self.codes[self._index(name)]
 
     def domain(self, name: str) -> tuple[str, ...]:
-        return self.labels[self._place(name)]
+        return self.labels[self._index(name)]
 
-    def _place(self, name: str) -> int:
+    def _index(self, name: str) -> int:
         if name not in self.names:
             raise InputError(f"The column must be one of {', '.join(self.names)}", name)
         return self.names.index(name)
 
     def select(self, names: Sequence[str]) -> Population:
         """Some of the columns, in the given order."""
-        places = [self._place(name) for name in names]
         return Population(
             tuple(names),
-            tuple(self.labels[p] for p in places),
-            tuple(self.codes[p] for p in places),
+            tuple(self.domain(name) for name in names),
+            tuple(self.column(name) for name in names),
             tuple(name for name in self.sensitive if name in names),
         )
 
@@ -89,7 +87,7 @@ class Population:
         """How many people have each combination of values, zeros too."""
         shape = tuple(len(self.domain(name)) for name in names)
         joint = np.ravel_multi_index(tuple(self.column(name).astype(np.int64) for name in names), shape)
-        table = np.bincount(joint, minlength=math.prod(shape)).tolist()
+        table = np.bincount(joint, minlength=prod(shape)).tolist()
         return dict(zip(product(*(self.domain(name) for name in names)), table, strict=True))
 
     def to_arrow(self) -> pa.Table:
@@ -293,13 +291,8 @@ class Chain:
             part = {name: column[start - first : stop - first] for name, column in codes.items()}
             self._fill(streams, start, part, memory.words[: stop - start])
 
-        workers = threads or len(os.sched_getaffinity(0))
-        if workers == 1 or len(starts) < 2:
-            for start in starts:
-                fill(start)
-        else:
-            with ThreadPoolExecutor(workers) as pool:
-                list(pool.map(fill, starts))
+        with ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(fill, starts))
         labels = {a.name: a.labels for a in self.attributes}
         return Population(
             names=self.published,

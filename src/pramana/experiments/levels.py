@@ -9,8 +9,9 @@ is replaced by the generated earners, which have its attributes and its domain s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -21,7 +22,6 @@ from pramana.datasets.census import salaries
 from pramana.experiments.outputs import Outputs
 from pramana.holder.audit.collusion import (
     GroupValues,
-    Holding,
     alone_posterior,
     independent_posteriors,
     independent_versions,
@@ -31,7 +31,7 @@ from pramana.mechanisms.levels import KeyedLevels, LevelDesign, Uniform, Weighte
 from pramana.pages.figures import Panel, Picture, Series
 from pramana.pages.results import coalition_picture
 from pramana.randomness.key import Key
-from pramana.randomness.samplers import Codes, code_dtype
+from pramana.randomness.samplers import Codes, code_dtype, joint_codes
 from pramana.theory import levels
 from pramana.theory.levels import Level
 
@@ -104,7 +104,7 @@ def retentions(count: int) -> list[Level]:
 
 def figure_5(outputs: Outputs, trials: dict[str, Trial]) -> None:
     """Collusion of Alice (.3), Bob (.1) and Charlie (.5) against Charlie alone."""
-    worst = {f"{name}: y = {_listed(t.collusion.position)}": t.collusion for name, t in trials.items()}
+    worst = {f"{name}: y = {', '.join(map(str, t.collusion.position))}": t.collusion for name, t in trials.items()}
     names = ("all three together", "Charlie alone")
     _draw_worst(outputs, "5: the most dissimilar pair of distributions", worst, names, ("x", "P(X = x | seen)"))
 
@@ -117,10 +117,6 @@ def figure_6(outputs: Outputs, trials: dict[str, Trial]) -> None:
         worst[f"{name}: recipient {'abc'[recipient]}, x = {x}"] = trial.equivalence
     names = ("measured", "uniform perturbation")
     _draw_worst(outputs, "6: the most erroneous version", worst, names, ("y", "P(Y = y | X = x)"))
-
-
-def _listed(position: Sequence[int]) -> str:
-    return ", ".join(map(str, position))
 
 
 def _draw_worst(
@@ -149,17 +145,13 @@ def figure_7(outputs: Outputs, salary: Codes, sizes: Sizes) -> None:
     source = KeyedLevels(design, lambda purpose, column: key.stream(purpose, "figure 7", column))
     seen = [(level, cells.code(source.version(level, true))) for level in wanted]
     apart = independent_posteriors(cells, independent_versions(cells, true, [level for level, _ in seen]))
-    best = accumulate(seen, _more_trusted)
+    best = accumulate(seen, lambda known, new: max(known, new, key=lambda member: member[0].steps))
     together = [float(alone_posterior(cells, *member).mean()) for member in best]
     by_size = [(m + 1, t, float(a.mean())) for m, (t, a) in enumerate(zip(together, apart, strict=True))]
     outputs.table(
         [{"recipients": m, "one process": t, "independent": a} for m, t, a in by_size], "levels-figure-7"
     )
     outputs.figure(coalition_picture(by_size), "levels-figure-7")
-
-
-def _more_trusted(known: Holding, new: Holding) -> Holding:
-    return max(known, new, key=lambda member: member[0].steps)
 
 
 # ---------------------------------------------------------------- Figure 8
@@ -183,26 +175,15 @@ def overhead_picture(rows: Sequence[Mapping[str, Any]], timed: int) -> Picture:
         of_order = [row for row in rows if row["order"] == order]
         return Series(name, [float(row["versions"]) for row in of_order], [float(row[what]) for row in of_order])
 
-    space = Panel(
-        [line(name, name, "entries per row") for name in ORDERS],
-        title="a. history(t) of multi-pert",
-        x_label="versions issued before",
-        y_label="entries per row",
-        log_x=True,
-        from_zero=True,
-    )
-    pace = Panel(
-        [
-            *(line(name, name, "multi-pert ms") for name in ORDERS),
-            line("keyed process", "random", "process ms"),
-        ],
-        title=f"b. CPU time, {timed:,} rows",
-        x_label="versions issued before",
-        y_label="ms",
-        log_x=True,
-        from_zero=True,
-    )
-    return Picture([space, pace], "Figure 8: overhead")
+    panel = partial(Panel, x_label="versions issued before", log_x=True, from_zero=True)
+    space = [line(name, name, "entries per row") for name in ORDERS]
+    pace = [line(name, name, "multi-pert ms") for name in ORDERS]
+    pace.append(line("keyed process", "random", "process ms"))
+    panels = [
+        panel(space, title="a. history(t) of multi-pert", y_label="entries per row"),
+        panel(pace, title=f"b. CPU time, {timed:,} rows", y_label="ms"),
+    ]
+    return Picture(panels, "Figure 8: overhead")
 
 
 def _overhead(
@@ -307,21 +288,10 @@ class Trial:
 def simulate(law: Floats, simulations: int, seed: int) -> Trial:
     """Values drawn from `law`, versions for the three, and all s^4 combinations counted."""
     size = len(law)
-    together = _counts(law, simulations, seed, _one_process(size, seed))
-    apart = _counts(law, simulations, seed, _independently(size, seed))
+    together = _counts(law, simulations, seed, independent=False)
+    apart = _counts(law, simulations, seed, independent=True)
     collusion = replace(_collusion(together, simulations), independent=_collusion(apart, simulations).deviation)
     return Trial(collusion, _equivalence(together, size, simulations))
-
-
-Versions = Callable[[Codes, int], list[Codes]]  # true codes and the number of the first -> a version for each
-
-
-def _one_process(size: int, seed: int) -> Versions:
-    return lambda true, first: [_version(size, seed, "together", level, true, first) for level in LEVELS]
-
-
-def _independently(size: int, seed: int) -> Versions:
-    return lambda true, first: [_version(size, seed, f"apart {level}", level, true, first) for level in LEVELS]
 
 
 def _version(size: int, seed: int, context: str, level: Level, true: Codes, first: int) -> Codes:
@@ -330,24 +300,20 @@ def _version(size: int, seed: int, context: str, level: Level, true: Codes, firs
     return source.version(level, {"x": true})["x"]
 
 
-def _counts(law: Floats, simulations: int, seed: int, versions: Versions) -> NDArray[np.int64]:
-    """F[x, ya, yb, yc]."""
+def _counts(law: Floats, simulations: int, seed: int, independent: bool) -> NDArray[np.int64]:
+    """F[x, ya, yb, yc], of versions of one process or of independent ones."""
     size = len(law)
+    contexts = {level: f"apart {level}" if independent else "together" for level in LEVELS}
     drawn, stream = Weighted.of([float(p) for p in law]), Key.from_seed(seed).stream("experiment", "truth")
     total = np.zeros(size**4, np.int64)
     for first in range(0, simulations, _BATCH):
         rows = min(_BATCH, simulations - first)
         true = np.empty(rows, code_dtype(size))
-        _fill(true, drawn, stream.blocks(first, rows))
-        code = true.astype(np.int64)
-        for version in versions(true, first):
-            code = code * size + version
-        total += np.bincount(code, minlength=size**4)
+        blocks = stream.blocks(first, rows)
+        drawn.draw(lambda _rows, _attempt, blocks=blocks: blocks, np.arange(rows, dtype=np.uint32), true)
+        versions = [_version(size, seed, context, level, true, first) for level, context in contexts.items()]
+        total += np.bincount(joint_codes([true, *versions], (size,) * 4), minlength=size**4)
     return total.reshape((size,) * 4)
-
-
-def _fill(out: Codes, law: Weighted, blocks: NDArray[np.uint64]) -> None:
-    law.draw(lambda _rows, _attempt: blocks, np.arange(len(out), dtype=np.uint32), out)
 
 
 def _collusion(counts: NDArray[np.int64], simulations: int) -> Worst:

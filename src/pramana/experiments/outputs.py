@@ -32,12 +32,7 @@ class Outputs:
         return {"tables": [str(p) for p in self.tables], "figures": [str(p) for p in self.figures]}
 
 
-EXPERIMENTS = {  # name -> module of this room
-    "identification": "identification",
-    "pdf": "pdf",
-    "levels": "levels",
-    "pk": "pk",
-}
+EXPERIMENTS = ("identification", "pdf", "levels", "pk")  # modules of this room
 
 
 def run_experiment(name: str, out: str | Path, quick: bool = False) -> Outputs:
@@ -45,5 +40,5 @@ def run_experiment(name: str, out: str | Path, quick: bool = False) -> Outputs:
     if name not in EXPERIMENTS:
         raise InputError(f"The experiment must be one of {', '.join(EXPERIMENTS)}", repr(name))
     outputs = Outputs(Path(out))
-    importlib.import_module(f"pramana.experiments.{EXPERIMENTS[name]}").run(outputs, quick)
+    importlib.import_module(f"pramana.experiments.{name}").run(outputs, quick)
     return outputs
