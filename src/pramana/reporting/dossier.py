@@ -81,7 +81,6 @@ def _models(certificate: Certificate) -> Iterator[tuple[str, str]]:
 # announcement were read; the words here are ours.
 
 
-_COINS = " Coins are integers: no floating-point number decides one."
 _SIDE = ("key", "data", "rows", "file")
 _TOGETHER = ("releases", "together", "repeated requests", "collusion", "intersection")
 
@@ -158,46 +157,21 @@ def unit_of(certificate: Certificate) -> str:
 
 
 def trust_in(certificate: Certificate) -> str:
-    if certificate.on_devices:
-        return (
-            "Answers were randomised on people's own devices, by a page whose SHA-256 the certificate states. The "
-            "organiser is trusted to have served that page and not to watch records arrive; nobody holds the true "
-            "answers."
-        )
-    return (
-        "The holder has the true table and the key, and is trusted with both. Recipients are not trusted: they "
-        "may have any other knowledge that the assumptions allow."
-    )
+    return str(WORDS["trust_of_devices" if certificate.on_devices else "trust_of_holder"])
 
 
 def _composition(certificate: Certificate) -> str:
-    here = (
-        "Versions of this table at levels up to this one tell together what the highest tells alone. "
-        if any(g["notion"] == CollusionBound.notion for g in certificate.guarantees)
-        else ""
-    )
-    return (
-        f"{here}Within the release the numbers are those of all columns together. Another release about the same "
-        "people adds to what is known of them: epsilons of independent releases add up at most, and of other "
-        "notions nothing is promised together. A ledger adds them up where every recipe names it."
-    )
+    levels = any(g["notion"] == CollusionBound.notion for g in certificate.guarantees)
+    return (f"{WORDS['composition_of_levels']} " if levels else "") + str(WORDS["composition"])
 
 
 def _side_channels(certificate: Certificate) -> str:
     seeded = certificate.key is not None and certificate.key.get("seeded") is not False
-    key = (
-        "No key exists."
-        if certificate.key is None
-        else "The key was made from a seed that anyone can guess: NOT PRIVATE."
-        if seeded
-        else "The key is a secret of 256 bits, of which the bundle has a commitment and nothing else."
-    )
+    key = WORDS["keys"]["none" if certificate.key is None else "seeded" if seeded else "secret"]
+    coins = f" {WORDS['coins']}" if "law" in certificate.mechanism else ""
     order = "drawn under the key" if certificate.key is not None else "drawn, and kept nowhere"
-    return (
-        f"{key}{_COINS if 'law' in certificate.mechanism else ''} The order of the records is "
-        f"{order if certificate.shuffled else 'that of the source'}. Not covered: who administers the machine, "
-        "what can be seen of it while it works, how long that takes, and copies that someone keeps of the source."
-    )
+    order = order if certificate.shuffled else "that of the source"
+    return f"{key}{coins} The order of the records is {order}. {WORDS['side_channels']}"
 
 
 NOT_STATED = "not stated"

@@ -12,8 +12,10 @@ mark the page.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from pramana.reporting.attacks import AuditResult
 
 
+WORDS: dict[str, str] = tomllib.loads(Path(__file__).with_name("page.toml").read_text("utf-8"))
 MOST_PROMISES = 60  # that are explained; a stranger's certificate may state any number of them
 MOST_ASSUMPTIONS = 200
 
@@ -98,7 +101,6 @@ def _title(certificate: Certificate) -> str:
     return f"{certificate.dataset}: {records}" if certificate.dataset else f"Release of {records}"
 
 
-_COLLECTED = "from people who randomised their own answers; nobody holds a table of the true ones"
 _SAID = ("holder", "contact", "recipient", "purpose", "date")  # of [about], in the order they are shown
 
 
@@ -113,7 +115,7 @@ def _facts(material: PageMaterial) -> list[tuple[str, str]]:
         *([("Dataset", certificate.dataset)] if certificate.dataset else []),
         ("Records", f"{certificate.records:,}"),
         *_counted(certificate),
-        *([("Collected", _COLLECTED)] if certificate.on_devices else []),
+        *([("Collected", WORDS["collected"])] if certificate.on_devices else []),
         *([("Page", str(certificate.source["page"]))] if certificate.on_devices else []),
         ("Method", certificate.method),
         ("Order of the records", "random" if certificate.shuffled else "as in the source"),
@@ -150,7 +152,7 @@ def _worth(usefulness: Usefulness) -> list[Section]:
     if not shown:
         return []
     first, *rest = usefulness.sentences()
-    words = [Text(_USELESS, note=True)] if usefulness.useless else [Text(first)]
+    words = [Text(WORDS["useless"], note=True)] if usefulness.useless else [Text(first)]
     rows: list[dict[str, Cell]] = [
         {
             "table": table.title,
@@ -163,19 +165,8 @@ def _worth(usefulness: Usefulness) -> list[Section]:
     last = [Text(rest[-1])] if rest and usefulness.hopeless and not usefulness.useless else []
     more = len(usefulness.tables) - len(shown)
     others = [Text(f"{more} further tables of two columns are not shown.", quiet=True)] if more else []
-    blocks: list[Block] = [*words, Grid(rows), *last, *others, Text(_WITHIN, quiet=True)]
+    blocks: list[Block] = [*words, Grid(rows), *last, *others, Text(WORDS["within"], quiet=True)]
     return [Section("What the tables are worth", blocks, anchor="worth")]
-
-
-_USELESS = (
-    "This release is useless: nothing can be learned from it of the columns that were changed. In every table "
-    "that matters a guess that ignores the data is as near as the best estimate."
-)
-_WITHIN = (
-    "Shares are of all records, errors in percentage points (numbers: in standard deviations of their column). An "
-    "estimate lies this near some 95 times in a hundred, taken over the cells of the table and over all tables "
-    "there could be; the figures come from what is published and from nothing else."
-)
 
 
 # ---------------------------------------------------------------- what the promises mean and assume
@@ -238,16 +229,9 @@ def _crosstabs(tables: Sequence[Crosstab]) -> list[Section]:
     return [first, *parts]
 
 
-_VERIFY = "`pramana verify BUNDLE` checks that the files are those that were certified."
-_ALONE = (
-    "The promises are about this release alone. Another release about the same people adds to what is known of "
-    "them, and the holder has to count both."
-)
-
-
 def _use(explanation: Explanation) -> Section:
-    checks = f"{_VERIFY} {explanation.verified}".rstrip()
-    words = [explanation.use, checks, _ALONE]
+    checks = f"{WORDS['verify']} {explanation.verified}".rstrip()
+    words = [explanation.use, checks, WORDS["alone"]]
     return Section("How to use this release", [Text(w) for w in words if w], anchor="use")
 
 
@@ -262,21 +246,6 @@ def _use(explanation: Explanation) -> Section:
 MOST_VALUES = 60  # of a column in a report; of more, the most frequent are shown and the rest counted together
 MOST_COLUMNS = 100  # in detail
 _NEVER = 1e-9  # a retention of 0 is rounded to what integers out of 2^62 can state
-
-_PICKED = (
-    "The column has {size:,} values, of which the {shown} most frequent in the file are shown. Those are also the "
-    "luckiest, so these intervals are simultaneous: with 95% chance all {size:,} hold at once, shown or not. "
-    "`pramana crosstab --simultaneous` gives every one."
-)
-_WIDER = (
-    "Nothing can be learned of this column's true counts: the intervals are wider than the table has records. "
-    "What is shown is as published, and mostly chance."
-)
-_CHANCE = "Nothing can be learned of this column: its published values were drawn by chance alone."
-_FROM_ZERO = (
-    "Little can be learned here: {above} of the {size} intervals begin above 0, so hardly a value can be shown to "
-    "occur at all."
-)
 
 
 @dataclass(frozen=True)
@@ -319,7 +288,7 @@ def _learned(attribute: Attribute, counts: Counts, plan: Plan, records: int) -> 
     if law is None:
         return _Learned()
     if _is_chance(law, attribute.name):
-        return _Learned(words=_CHANCE, nothing=True)
+        return _Learned(words=WORDS["chance"], nothing=True)
     try:
         estimates, unbiased = (
             _estimated(attribute, counts, law, method, plan.repeated) for method in ("em", "inverse")
@@ -327,10 +296,10 @@ def _learned(attribute: Attribute, counts: Counts, plan: Plan, records: int) -> 
     except InputError as error:
         return _Learned(words=f"Not estimated by itself. {error}")
     if _median(unbiased.high - unbiased.low) >= records:
-        return _Learned(words=_WIDER, nothing=True)
-    picked = _PICKED.format(size=size, shown=MOST_VALUES - 1) if size > MOST_VALUES else ""
+        return _Learned(words=WORDS["wider"], nothing=True)
+    picked = WORDS["picked"].format(size=size, shown=MOST_VALUES - 1) if size > MOST_VALUES else ""
     above = int((estimates.low > 0).sum())  # one in 40 is so by chance where a value does not occur
-    little = "" if picked or above > size // 10 else _FROM_ZERO.format(above=above or "none", size=size)
+    little = "" if picked or above > size // 10 else WORDS["from_zero"].format(above=above or "none", size=size)
     return _Learned(estimates, picked + little)
 
 
