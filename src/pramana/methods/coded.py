@@ -28,6 +28,7 @@ from pramana.rows.digest import ContentDigest
 from pramana.rows.protocol import NO_UNITS, Columns, Draw, Rows
 from pramana.schema.domain import Attribute
 from pramana.schema.unit import Storey
+from pramana.theory.pk import coin_divergence
 
 # Whether published counts can have come from a law: what no chance explains is a forgery or a mistake.
 
@@ -49,8 +50,8 @@ def contradicts(law: Law, name: str, counts: Counts, together: int = 1) -> bool:
     least, most = bounds
     share = counts / records
     beyond = [
-        *(_divergence(s, p) for s, p in zip(share, least, strict=True) if s < p),
-        *(_divergence(s, p) for s, p in zip(share, most, strict=True) if s > p),
+        *(coin_divergence(s, p) for s, p in zip(share, least, strict=True) if s < p),
+        *(coin_divergence(s, p) for s, p in zip(share, most, strict=True) if s > p),
     ]
     return any(records / together * d > -math.log(_NEVER / (2 * len(counts))) for d in beyond)
 
@@ -64,7 +65,7 @@ def uneven(counts: Counts, chances: NDArray[np.float64]) -> bool:
     for row, stated in zip(counts, chances, strict=True):
         records = int(row.sum())
         if records and any(
-            records * _divergence(int(c) / records, float(p)) > never for c, p in zip(row, stated, strict=True)
+            records * coin_divergence(int(c) / records, float(p)) > never for c, p in zip(row, stated, strict=True)
         ):
             return True
     return False
@@ -87,26 +88,7 @@ def _bounds(law: Law, name: str) -> tuple[NDArray[np.float64], NDArray[np.float6
     return np.full(size, (1 - kept) / size), np.full(size, kept + (1 - kept) / size)
 
 
-def _divergence(share: float, chance: float) -> float:
-    """Kullback-Leibler, of a coin that fell so from one that falls so."""
-    if chance <= 0 or chance >= 1:
-        return math.inf if share != chance else 0.0
-    first = share * math.log(share / chance) if share > 0 else 0.0
-    second = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0
-    return first + second
-
-
 _PARTS = 16  # of a bin, whose draws are held against the law
-
-
-@dataclass(frozen=True, eq=False)
-class CountedContent:
-    """A data file, or a part: how often each code is in it, and where in their bins drawn numbers lie."""
-
-    records: int
-    counts: Mapping[str, Counts]
-    places: Mapping[str, Counts]
-    content: str  # the digest of one file; parts have those of their bytes
 
 
 class CodedTable(TableMaker):
@@ -187,25 +169,29 @@ class CodedPlan(Plan):
             read = bundle.each_part(self._counted)
         except PramanaError as error:
             return Examination((Check("data", False, str(error)),))
-        records = sum(part.records for part in read)
+        records = sum(part[0] for part in read)
+        counts, positions = _summed([part[1] for part in read]), _summed([part[2] for part in read])
         if records != self.records:
             return Examination((Check("data", False, f"{self.records} records certified, {records} found"),))
-        same = bundle.has_content(read[0].content)
-        told = f"{self.records} records, all in their domains" if same else "other content"
-        counts = _summed([part.counts for part in read])
-        numbers, places = numbers_of(self.attributes), _summed([part.places for part in read])
-        drawn = _drawn_evenly({name: (table, numbers[name].chances(_PARTS)) for name, table in places.items()})
-        return Examination(
-            (Check("data", same, told), *self._borne_out(counts), *drawn), counts, self.usefulness()
-        )
+        same = bundle.has_content(read[0][3])
+        words = f"{self.records} records, all in their domains" if same else "other content"
+        checks, numbers = [Check("data", same, words)], numbers_of(self.attributes)
+        if self.law is not None:
+            strange = [n for n in counts if contradicts(self.law, n, counts[n], self.repeated.get(n, 1))]
+            checks.append(_by_chance("law and data", strange, "the published counts can have come from it"))
+        if positions:  # byte for byte only the source and key tell whether numbers were drawn by their law
+            strange = [n for n, table in positions.items() if uneven(table, numbers[n].chances(_PARTS))]
+            checks.append(_by_chance("draws within bins", strange, "uniform, as far as the data tell"))
+        return Examination(tuple(checks), counts, self.usefulness())
 
-    def _counted(self, bundle: Bundle) -> CountedContent:
-        """What a data file holds, or one part of a set."""
+    def _counted(self, bundle: Bundle) -> tuple[int, dict[str, Counts], dict[str, Counts], str]:
+        """Of a data file, or one part of a set: records, counts of codes, where in their bins drawn numbers lie,
+        and the digest of one file; parts have those of their bytes."""
         content, records = ContentDigest(), 0
         coded = [a for a in self.attributes if not a.raw]
         counts = {a.name: np.zeros(a.coded.size, np.int64) for a in coded}
         numbers = numbers_of(self.attributes)
-        places = {
+        positions = {
             name: np.zeros((len(n.domain.labels), _PARTS), np.int64) for name, n in numbers.items() if n.drawn
         }
         self._check_columns(bundle)
@@ -216,9 +202,9 @@ class CodedPlan(Plan):
             for a in coded:
                 own = numbers[a.name].codes(columns[a.name]) if a.name in numbers else columns[a.name]
                 counts[a.name] += counted(own, a.coded.size)
-            for name, table in places.items():
+            for name, table in positions.items():
                 np.add.at(table, numbers[name].parts(columns[name], _PARTS), 1)
-        return CountedContent(records, counts, places, content.hexdigest())
+        return records, counts, positions, content.hexdigest()
 
     def examine_part(self, bundle: Bundle) -> Check:
         """Its values are in their domains, too."""
@@ -235,31 +221,14 @@ class CodedPlan(Plan):
         bundle.check_columns(types | {name: n.type for name, n in numbers.items()})
         check_dictionaries(bundle, [a for a in self.attributes if not a.raw and a.name not in numbers])
 
-    def _contradicted(self, name: str, counts: Counts) -> bool:
-        return self.law is not None and contradicts(self.law, name, counts, self.repeated.get(name, 1))
-
-    def _borne_out(self, counts: Mapping[str, Counts]) -> tuple[Check, ...]:
-        """Whether the published counts can have come from the stated law."""
-        if self.law is None:
-            return ()
-        strange = [name for name in counts if self._contradicted(name, counts[name])]
-        told = "the published counts can have come from it"
-        return (
-            Check("law and data", not strange, f"never so by chance: {', '.join(strange)}" if strange else told),
-        )
-
 
 def _summed(parts: Sequence[Mapping[str, Counts]]) -> dict[str, Counts]:
     return {name: np.asarray(sum(part[name] for part in parts), np.int64) for name in parts[0]}
 
 
-def _drawn_evenly(drawn: Mapping[str, tuple[Counts, NDArray[np.float64]]]) -> tuple[Check, ...]:
-    """Whether numbers within bins can have been drawn by their law; byte for byte only the source and key tell."""
-    if not drawn:
-        return ()
-    strange = [name for name, (counts, chances) in drawn.items() if uneven(counts, chances)]
-    told = f"never so by chance: {', '.join(strange)}" if strange else "uniform, as far as the data tell"
-    return (Check("draws within bins", not strange, told),)
+def _by_chance(name: str, strange: Sequence[str], otherwise: str) -> Check:
+    """Whether chance explains what was drawn; `strange` are the columns where it does not."""
+    return Check(name, not strange, f"never so by chance: {', '.join(strange)}" if strange else otherwise)
 
 
 def check_dictionaries(bundle: Bundle, coded: Sequence[Attribute]) -> None:

@@ -226,3 +226,12 @@ def variance_factor_of_matrix(weights: NDArray[np.int64]) -> float:
     except np.linalg.LinAlgError:
         return math.inf
     return float((channel @ (inverse**2).sum(axis=1)).mean())
+
+
+def coin_divergence(share: float, chance: float) -> float:
+    """Kullback and Leibler's, in nats, of a coin that fell so from one that falls so."""
+    if chance <= 0 or chance >= 1:
+        return math.inf if share != chance else 0.0
+    first = share * math.log(share / chance) if share > 0 else 0.0
+    second = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0
+    return first + second

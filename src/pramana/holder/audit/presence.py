@@ -95,7 +95,7 @@ def _pair(attacked: Attacked, plan: PresencePlan, everyone: object) -> Pair:
         return Pair(layout, tuple(true), present)
     coded = coded_as_certified(attacked.traced.bundle.path, everyone, [q.name for q in plan.quasi])
     columns = [coded[q.name] for q in plan.quasi]
-    return Pair(layout, tuple(columns), matched(layout, columns, true)[0])
+    return Pair(layout, tuple(columns), matched(layout, columns, true))
 
 
 def reversal(bundle: str | Path, public: Any) -> ReversalAudit:
@@ -132,10 +132,6 @@ def seen_by_intruder(plan: PresencePlan, published: PublishedCells, public: Any)
     if alone := len(number) - len(set(class_number.tolist()) - {-1}):
         raise CheckError("Every published class must have people of the public table", f"{alone} without")
     row_class = class_number[into]
-    rows = np.argsort(row_class, kind="stable")
-    rows = rows[row_class[rows] >= 0]
-    first = np.searchsorted(row_class[rows], np.arange(classes + 1)).astype(np.int64)
-    codes = tuple(base.codes(a)[rows] for a in range(len(columns)))
     class_of = row_class[index]
     inside = class_of >= 0
     counted = tuple(
@@ -147,7 +143,7 @@ def seen_by_intruder(plan: PresencePlan, published: PublishedCells, public: Any)
         for ladder, c, level in zip(layout.ladders, counted, plan.levels, strict=True)
     )
     return Seen(
-        people=People(first, base.sizes[rows].astype(np.int64), codes),
+        people=People.of(base, row_class, classes),
         present=published.sizes,
         uniform=uniform,
         public=counted,

@@ -70,16 +70,16 @@ def _best(task: Task, line: Shaped) -> Shaped:
     problems: dict[int, presence.RowsProblem] = {}
     for turn in range(_HALVINGS + 1):
         last = turn == _HALVINGS
-        asked = np.flatnonzero(low == below) if last else np.arange(len(short))
-        if not len(asked):
+        open_ = np.flatnonzero(low == below) if last else np.arange(len(short))
+        if not len(open_):
             break
-        middle = (low[asked] + high[asked]) // 2
-        tried, held = _tried(task, problems, short[asked], star[asked] if last else middle * _STEP)
+        middle = (low[open_] + high[open_]) // 2
+        chosen = short[open_]
+        tried, holds = _tried(task, problems, chosen, star[open_] if last else middle * _STEP)
         if not last:
-            low[asked], high[asked] = np.where(held, middle, low[asked]), np.where(held, high[asked], middle)
-        chosen = short[asked]
+            low[open_], high[open_] = np.where(holds, middle, low[open_]), np.where(holds, high[open_], middle)
         mine = cost_by_class([t.select(chosen) for t in task.target], tried)
-        good = np.flatnonzero(held & (mine < cost[chosen]))
+        good = np.flatnonzero(holds & (mine < cost[chosen]))
         if len(good):
             which, classes = np.zeros(len(task), np.int64), np.arange(len(task))
             which[chosen[good]], classes[chosen[good]] = 1, good
@@ -91,17 +91,17 @@ def _best(task: Task, line: Shaped) -> Shaped:
 
 
 def _tried(
-    task: Task, problems: dict[int, presence.RowsProblem], asked: Ints, widths: Floats
+    task: Task, problems: dict[int, presence.RowsProblem], chosen: Ints, widths: Floats
 ) -> tuple[tuple[Cells, ...], NDArray[np.bool_]]:
     """The best cells of some classes at these ln R, and which of them hold."""
-    part = entries_of(task.people.first, asked)
-    first = start_of(task.people.first, asked)
+    part = entries_of(task.people.first, chosen)
+    first = start_of(task.people.first, chosen)
     people = People(first, task.people.counts[part], tuple(c[part] for c in task.people.codes))
     rounding = len(people.codes) / _FINE  # half a weight at each end of every attribute
-    tried = _cells_within(task, problems, people, asked, widths - rounding)
+    tried = _cells_within(task, problems, people, chosen, widths - rounding)
     logs = people.logs(tried)
-    everyone = np.arange(len(asked))
-    return tried, holding(logs, people.counts, first, everyone, task.present[asked], task.wanted, exact=True)
+    everyone = np.arange(len(chosen))
+    return tried, holding(logs, people.counts, first, everyone, task.present[chosen], task.wanted, exact=True)
 
 
 def _cells_within(
@@ -112,26 +112,26 @@ def _cells_within(
     weights: list[list[Floats]] = [[] for _ in supports]
     for c, (number, width) in enumerate(zip(chosen.tolist(), widths.tolist(), strict=True)):
         rows = slice(int(people.first[c]), int(people.first[c + 1]))
-        counts, places = [], []
+        counts, codes_here = [], []
         for codes, support in zip(people.codes, supports, strict=True):
             here = slice(int(support.first[c]), int(support.first[c + 1]))
             counts.append(support.weights[here].astype(np.float64) - 1)
-            places.append(np.searchsorted(support.values[here], codes[rows]))
-        some = len(places[0]) < math.prod(len(c) for c in counts)
+            codes_here.append(np.searchsorted(support.values[here], codes[rows]))
+        some = len(codes_here[0]) < math.prod(len(c) for c in counts)
         if some and number not in problems:
-            problems[number] = presence.RowsProblem(counts, places)
-        for a, f in enumerate(_best_shares(counts, problems.get(number), min(max(width, 0.0), 700.0))):
+            problems[number] = presence.RowsProblem(counts, codes_here)
+        problem, width = problems.get(number), min(max(width, 0.0), 700.0)
+        shares = None if problem is None else problem.best(width)
+        if (
+            shares is None
+        ):  # all combinations occur, which has a closed form; or the solver's steps do not converge
+            shares = presence.best_product(counts, math.exp(width))
+        for a, f in enumerate(shares):
             weights[a].append(_weights(f))
     return tuple(
         Cells(support.leaves, support.first, support.values, np.concatenate(parts).astype(np.int64))
         for support, parts in zip(supports, weights, strict=True)
     )
-
-
-def _best_shares(counts: Sequence[Floats], problem: presence.RowsProblem | None, width: float) -> list[Floats]:
-    """Where all combinations occur the closed form is the answer; it stands in where steps do not settle, too."""
-    shares = None if problem is None else problem.best(width)
-    return presence.best_product(counts, math.exp(width)) if shares is None else shares
 
 
 def _weights(shares: Floats) -> Floats:
@@ -195,6 +195,10 @@ class PresenceDesign:
         """Whether cells tell how often each value occurs among those present: nothing is shaped or public."""
         return self.start == "pdf" and self.mode == "private"
 
+    def start_cells(self, uniform: tuple[Cells, ...], target: tuple[Cells, ...]) -> tuple[Cells, ...]:
+        """What SPALM publishes, and the others start from."""
+        return target if self.start == "pdf" else uniform
+
     def coin(self, attributes: int) -> int:
         """The chance, out of ONE, that noise goes one further: ONE e^(-epsilon/(2A)), rounded up."""
         return min(ONE - 1, math.ceil(ONE * math.exp(-(self.epsilon or 0.0) / (2 * attributes))))
@@ -242,9 +246,10 @@ def target_cells(
         return tuple(public)
     if setting.mode == "private":
         return tuple(private)
-    aligned = [_aligned(p, q) for p, q in zip(public, private, strict=True)]
     weights = []
-    for cells, counts, name in zip(public, aligned, names, strict=True):
+    for cells, own, name in zip(public, private, names, strict=True):
+        counts = np.zeros(len(cells.values), np.int64)  # of every value of the public class
+        counts[np.searchsorted(cells.keys, own.keys)] = own.weights
         if setting.mode == "quantised":
             total = np.add.reduceat(counts, cells.first[:-1])[cells.class_of]
             weights.append(in_levels(counts, total, setting.quantum))
@@ -254,13 +259,6 @@ def target_cells(
             up, down = (_geometric(streams, context, name, coin, which, len(counts)) for which in (0, 1))
             weights.append(np.maximum(counts + up - down, 1))
     return tuple(Cells(c.leaves, c.first, c.values, w) for c, w in zip(public, weights, strict=True))
-
-
-def _aligned(public: Cells, private: Cells) -> Ints:
-    """Private counts of every value of the public class."""
-    counts = np.zeros(len(public.values), np.int64)
-    counts[np.searchsorted(public.keys, private.keys)] = private.weights
-    return counts
 
 
 def in_levels(counts: Ints, total: Ints, quantum: int) -> Ints:
@@ -278,10 +276,3 @@ def _geometric(streams: StreamOf, context: str, name: str, coin: int, which: int
         heads[going] += 1
         draw += 2
     return heads
-
-
-def start_cells(
-    setting: PresenceDesign, uniform: tuple[Cells, ...], target: tuple[Cells, ...]
-) -> tuple[Cells, ...]:
-    """What SPALM publishes, and the others start from."""
-    return target if setting.start == "pdf" else uniform

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from pramana.bundle.form import Form
 from pramana.methods.cells import Cells
-from pramana.methods.presence.algorithms import PresenceDesign, shaped, start_cells, target_cells
+from pramana.methods.presence.algorithms import PresenceDesign, shaped, target_cells
 from pramana.methods.presence.search import Presented
 from pramana.methods.presence.shaping import Floats, Ints, People, Presence, Task
 from pramana.schema.typed import Ordinal
@@ -112,7 +112,7 @@ def _from_public(seen: Seen) -> bool:
     """Whether the cells can be made from what is public: then they add nothing to it."""
     cells = seen.remade
     if cells is None:
-        start = start_cells(seen.setting, seen.uniform, seen.public)
+        start = seen.setting.start_cells(seen.uniform, seen.public)
         task = Task(seen.people, seen.present, start, seen.public, seen.wanted, seen.setting.steps)
         cells = shaped(task, seen.setting.algorithm).cells
     return all(
@@ -143,20 +143,20 @@ def _by_worlds(seen: Seen) -> Reversal:
     classes = len(seen.present)
     ranges: dict[int, tuple[float, float, int]] = {}
     for c in range(classes):
-        found = _solved(seen, c)
-        if found is not None and _outside(seen.wanted, found[0], found[1]):
-            ranges[c] = found
-    fewest, left = None, MOST_IN_ALL * MOST_WORLDS[seen.setting.algorithm]
+        chances = _solved(seen, c)
+        if chances is not None and _outside(seen.wanted, chances[0], chances[1]):
+            ranges[c] = chances
+    left = MOST_IN_ALL * MOST_WORLDS[seen.setting.algorithm]
     enumerated: dict[int, tuple[float, float, int]] = {}
     for c in np.argsort(seen.people.sizes, kind="stable").tolist():
         ways = _ways(seen, c)
         if ways is None or ways > left:
             continue
         left -= ways
-        found = _class_worlds(seen, c)
-        if found is not None:
-            enumerated[c] = found
-            fewest = found[2] if fewest is None else min(fewest, found[2])
+        chances = _class_worlds(seen, c)
+        if chances is not None:
+            enumerated[c] = chances
+    fewest = min((worlds for _, _, worlds in enumerated.values()), default=None)
     ranges |= enumerated
     broken = sum(_outside(seen.wanted, low, high) for low, high, _ in ranges.values())
     unproven = classes - len(enumerated)
@@ -238,7 +238,7 @@ def _fitting(seen: Seen, c: int, chosen: Ints, counts: Ints, codes: Sequence[Int
     again = np.full(worlds, c)
     public = [p.select(again) for p in seen.public]
     target = target_cells(seen.setting, public, private, seen.names)
-    start_at = start_cells(seen.setting, tuple(u.select(again) for u in seen.uniform), target)
+    start_at = seen.setting.start_cells(tuple(u.select(again) for u in seen.uniform), target)
     present = np.full(worlds, int(seen.present[c]))
     task = Task(people, present, start_at, target, seen.wanted, seen.setting.steps)
     again_shaped = shaped(task, seen.setting.algorithm).cells
@@ -250,11 +250,8 @@ def _fitting(seen: Seen, c: int, chosen: Ints, counts: Ints, codes: Sequence[Int
 
 
 def _marginal(chosen: Ints, code: Ints) -> tuple[Ints, Ints]:
-    values, place = np.unique(code, return_inverse=True)
-    table = np.zeros((len(chosen), len(values)), np.int64)
-    for g, v in enumerate(place):
-        table[:, v] += chosen[:, g]
-    return values, table
+    values, index = np.unique(code, return_inverse=True)
+    return values, chosen @ np.eye(len(values), dtype=np.int64)[index]
 
 
 def _as_cells(leaves: int, values: Ints, table: Ints) -> Cells:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.counting.classes import Classes, ClassFinder, Counts, Keys, Layout, Levels, grouped
-from pramana.errors import RecipeError, SourceError, UnreachableError
+from pramana.errors import SourceError, UnreachableError
 from pramana.methods.cell_table import MARK, derive_marks
 from pramana.methods.cells import Cells, hierarchy_cells, pdf_cells, set_cells
 from pramana.methods.columns import Quasi
@@ -30,13 +30,13 @@ from pramana.methods.presence.algorithms import (
     StreamOf,
     in_levels,
     shaped,
-    start_cells,
     target_cells,
 )
 from pramana.methods.presence.shaping import Ints, People, Presence, Task, cost_by_class, holding, reached_range
 from pramana.randomness.samplers import Codes
 from pramana.rows.digest import ContentDigest
 from pramana.rows.protocol import Columns, Rows
+from pramana.theory.pk import coin_divergence
 
 MEASURES = ("loss", "entropy", "precision")
 RISK, SPREAD = 0.05, 2.0
@@ -90,46 +90,36 @@ class Pair:
         return self._grouped[1]
 
 
-def matched(
-    layout: Layout, public: Sequence[Codes], private: Sequence[Codes]
-) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Which people of the public table the private rows are, by all attributes, and for each private row whose.
+def matched(layout: Layout, public: Sequence[Codes], private: Sequence[Codes]) -> NDArray[np.bool_]:
+    """Which people of the public table the private rows are, by all attributes.
 
     People who agree on every attribute cannot be told apart by anyone; the first of them are taken.
     """
+    number, here = _private_rows(layout, public, private)
+    return _ranks(number, len(here)) < here[number]
+
+
+def _ranks(number: NDArray[np.integer], groups: int) -> Ints:
+    """For each row how many rows of its group are before it."""
+    order, sizes = np.argsort(number, kind="stable"), np.bincount(number, minlength=groups)
+    rank = np.empty(len(number), np.int64)
+    rank[order] = np.arange(len(number)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return rank
+
+
+def _private_rows(
+    layout: Layout,
+    public: Sequence[Codes],
+    private: Sequence[Codes],
+    public_times: Counts | None = None,
+    private_times: Counts | None = None,
+) -> tuple[NDArray[np.uint32], NDArray[np.number]]:
+    """The combination of each public line, and how many private rows have each; there must be people for all."""
     both = [np.concatenate([a, b]) for a, b in zip(public, private, strict=True)]
     classes, index = grouped(layout, both)
-    people = len(public[0])
-    there = np.bincount(index[:people], minlength=len(classes))
-    here = np.bincount(index[people:], minlength=len(classes))
-    _check_matched(there, here)
-    row_order = np.argsort(index[:people], kind="stable")
-    private_order = np.argsort(index[people:], kind="stable")
-    start = np.concatenate([[0], np.cumsum(there)])
-    mine = index[people:][private_order]
-    rank = np.arange(len(mine)) - np.concatenate([[0], np.cumsum(here)])[mine]
-    row_of = np.empty(len(mine), np.int64)
-    row_of[private_order] = row_order[start[mine] + rank]
-    present = np.zeros(people, np.bool_)
-    present[row_of] = True
-    return present, row_of
-
-
-def matched_lines(
-    layout: Layout, public: tuple[Sequence[Codes], Counts], private: tuple[Sequence[Codes], Counts]
-) -> NDArray[np.uint32]:
-    """The same from combinations that occur and their numbers: how many people of each public one are private."""
-    both = [np.concatenate([a, b]) for a, b in zip(public[0], private[0], strict=True)]
-    classes, index = grouped(layout, both)
-    lines = len(public[1])
-    there = np.bincount(index[:lines], public[1], len(classes))
-    here = np.bincount(index[lines:], private[1], len(classes))
-    _check_matched(there, here)
-    return here[index[:lines]].astype(np.uint32)
-
-
-def _check_matched(there: NDArray[np.number], here: NDArray[np.number]) -> None:
-    """There must be as many people of each combination as private rows have it."""
+    lines = len(public[0])
+    there = np.bincount(index[:lines], public_times, len(classes))
+    here = np.bincount(index[lines:], private_times, len(classes))
     extra = np.maximum(here - there, 0)
     if extra.any():
         raise SourceError(
@@ -137,6 +127,7 @@ def _check_matched(there: NDArray[np.number], here: NDArray[np.number]) -> None:
             f"{int(extra.sum())} of {int(here.sum())} rows without a match of their own",
             "Add these people to the public table, or leave out columns that differ between the tables.",
         )
+    return index[:lines], here
 
 
 def pair_of(quasi: Sequence[Quasi], rows: Rows, public: Rows | None, flag: str | None) -> Pair:
@@ -150,8 +141,8 @@ def pair_of(quasi: Sequence[Quasi], rows: Rows, public: Rows | None, flag: str |
         *codes, marks = lines.columns
         return Pair(layout, tuple(codes), np.where(marks == 1, lines.times, 0).astype(np.uint32), lines.times)
     [private], [everyone] = rows.combinations([sizes]), public.combinations([sizes])
-    present = matched_lines(layout, (everyone.columns, everyone.times), (private.columns, private.times))
-    return Pair(layout, everyone.columns, present, everyone.times)
+    number, here = _private_rows(layout, everyone.columns, private.columns, everyone.times, private.times)
+    return Pair(layout, everyone.columns, here[number].astype(np.uint32), everyone.times)
 
 
 def digest_of_pair(quasi: Sequence[Quasi], pair: Pair, rows: Rows, public: Rows | None) -> str:
@@ -171,12 +162,8 @@ def _with_marks(pair: Pair, public: Rows, names: Sequence[str]) -> Iterator[Colu
     finder = ClassFinder(pair.layout, pair.layout.bottom, base.keys)
     for columns in public.in_order(names):
         number = finder.find([columns[name] for name in names]).astype(np.int64)
-        order = np.argsort(number, kind="stable")
-        counts = np.bincount(number, minlength=len(base))
-        rank = np.empty(len(number), np.int64)
-        rank[order] = np.arange(len(number)) - np.repeat(np.cumsum(counts) - counts, counts)
-        yield {**columns, MARK: (rank < left[number]).astype(np.uint8)}
-        left = np.maximum(left - counts, 0)
+        yield {**columns, MARK: (_ranks(number, len(base)) < left[number]).astype(np.uint8)}
+        left = np.maximum(left - np.bincount(number, minlength=len(base)), 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +177,8 @@ class PresentClasses:
     present: Ints
     people: People
     alone: int  # people in classes in which nobody is present
-    cost: float
-    nodes: int
-    checked: int
     keys: Keys
+    cost: float = math.nan  # to the private rows, where levels were searched on them
 
     @property
     def classes(self) -> int:
@@ -245,8 +230,6 @@ def spalm(
     setting with `pdf` cells has its own distributions checked, by exact probabilities; these are not monotone, but
     their mean in a class is its share of people present, so that only nodes with uniform presence may pass.
     """
-    if measure not in MEASURES:
-        raise RecipeError(f"With method presence the measure must be one of {', '.join(MEASURES)}", repr(measure))
     check_share(pair, wanted)
     base = pair.base
     private = Classes(base.layout, base.levels, base.keys, np.ascontiguousarray(base.counts[:, 1:]))
@@ -254,15 +237,13 @@ def spalm(
     if setting is not None and setting.start == "pdf":
         also = partial(target_holds, pair, wanted, setting)
     try:
-        found = search(base, wanted, separable(measure, private, weights), also=also)
+        best = search(base, wanted, separable(measure, private, weights), also=also)
     except UnreachableError:
         raise _nothing(pair, wanted, also is not None) from None
-    return at_presence_levels(pair, wanted, found.levels, found.cost, found.nodes, found.checked)
+    return replace(at_presence_levels(pair, wanted, best.levels), cost=best.cost)
 
 
-def at_presence_levels(
-    pair: Pair, wanted: Presence, levels: Levels, cost: float = math.nan, nodes: int = 0, checked: int = 0
-) -> PresentClasses:
+def at_presence_levels(pair: Pair, wanted: Presence, levels: Levels) -> PresentClasses:
     """A node that was not searched on the private table, whose classes must hold."""
     base = pair.base
     classes, into = base.rolled_with_index(levels)
@@ -278,40 +259,29 @@ def at_presence_levels(
     number = np.full(len(classes), -1, np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
     row_class = number[into]
-    rows = np.argsort(row_class, kind="stable")
-    rows = rows[row_class[rows] >= 0]
-    first = np.searchsorted(row_class[rows], np.arange(len(order) + 1)).astype(np.int64)
-    codes = tuple(base.codes(a)[rows] for a in range(len(base.layout.ladders)))
-    people = People(first, base.sizes[rows].astype(np.int64), codes)
-    present = classes.counts[order, 1].astype(np.int64)
-    alone = int(classes.sizes[classes.counts[:, 1] == 0].sum(dtype=np.int64))
     return PresentClasses(
         pair,
         wanted,
         levels,
-        row_class[pair.index],
-        present,
-        people,
-        alone,
-        cost,
-        nodes,
-        checked,
-        classes.keys[order],
+        class_of=row_class[pair.index],
+        present=classes.counts[order, 1].astype(np.int64),
+        people=People.of(base, row_class, len(order)),
+        alone=int(classes.sizes[classes.counts[:, 1] == 0].sum(dtype=np.int64)),
+        keys=classes.keys[order],
     )
 
 
 def check_share(pair: Pair, wanted: Presence) -> None:
-    people, present = pair.people, pair.people_present
-    share = Fraction(present, people)
-    said = f"{present} of {people} people present, a share of {float(share):.6g}"
-    if share < wanted.lowest:
-        raise UnreachableError(
-            f"dmin must be at most the share of people present, got dmin = {float(wanted.lowest):g} with {said}"
-        )
-    if share > wanted.highest:
-        raise UnreachableError(
-            f"dmax must be at least the share of people present, got dmax = {float(wanted.highest):g} with {said}"
-        )
+    share = Fraction(pair.people_present, pair.people)
+    if wanted.lowest <= share <= wanted.highest:
+        return
+    too_high = share < wanted.lowest
+    must = "dmin must be at most" if too_high else "dmax must be at least"
+    got = f"dmin = {float(wanted.lowest):g}" if too_high else f"dmax = {float(wanted.highest):g}"
+    raise UnreachableError(
+        f"{must} the share of people present, got {got} with {pair.people_present} of {pair.people} people "
+        f"present, a share of {float(share):.6g}"
+    )
 
 
 def _nothing(pair: Pair, wanted: Presence, shaped_cells: bool) -> UnreachableError:
@@ -378,8 +348,8 @@ def smallest_class(people: int, present: int, wanted: Presence, spread: float = 
     # Half of the room between the share and each end, by factors, is left to chance.
     above = min(spread, math.sqrt(highest / share))
     below = min(spread, math.sqrt(share / lowest)) if lowest > 0 else spread
-    high = _divergence(highest, min(share * above, 1.0)) if highest < 1 else math.inf
-    low = _divergence(lowest, share / below) if lowest > 0 else math.inf
+    high = coin_divergence(highest, min(share * above, 1.0)) if highest < 1 else math.inf
+    low = coin_divergence(lowest, share / below) if lowest > 0 else math.inf
 
     def fails(size: int) -> bool:
         chance = math.exp(-size * high) + math.exp(-size * low)
@@ -392,13 +362,6 @@ def smallest_class(people: int, present: int, wanted: Presence, spread: float = 
         middle = (least + most) // 2
         least, most = (middle, most) if fails(middle) else (least, middle)
     return most
-
-
-def _divergence(share: float, chance: float) -> float:
-    """Kullback and Leibler's, between two coins, in nats."""
-    if share <= 0 or share >= 1 or not 0 < chance < 1:
-        return 0.0 if share == chance else math.inf
-    return share * math.log(share / chance) + (1 - share) * math.log((1 - share) / (1 - chance))
 
 
 # ------------------------------------------------------------------ distributions
@@ -501,7 +464,7 @@ def presented(
 
 
 def _with_target(classes: PresentClasses, setting: PresenceDesign, target: tuple[Cells, ...]) -> Presented:
-    start = start_cells(setting, classes.uniform(setting.start), target)
+    start = setting.start_cells(classes.uniform(setting.start), target)
     task = Task(classes.people, classes.present, start, target, classes.wanted, setting.steps)
     result = shaped(task, setting.algorithm)
     return Presented(classes, setting, result.cells, target, result.reached)

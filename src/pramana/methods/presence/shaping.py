@@ -15,7 +15,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.counting.classes import SeenCounts
+from pramana.counting.classes import Classes, SeenCounts
 from pramana.errors import RecipeError
 from pramana.methods.cells import Cells, cells_between, chosen_cells, entries_of
 from pramana.theory import presence
@@ -84,6 +84,15 @@ class People:
     first: Ints
     counts: Ints
     codes: tuple[Ints, ...]  # by attribute
+
+    @classmethod
+    def of(cls, base: Classes, class_of: NDArray[np.integer], classes: int) -> People:
+        """The rows of `base` by their class; -1 is none."""
+        rows = np.argsort(class_of, kind="stable")
+        rows = rows[class_of[rows] >= 0]
+        first = np.searchsorted(class_of[rows], np.arange(classes + 1)).astype(np.int64)
+        codes = tuple(base.codes(a)[rows] for a in range(len(base.layout.ladders)))
+        return cls(first, base.sizes[rows].astype(np.int64), codes)
 
     @cached_property
     def class_of(self) -> Ints:
