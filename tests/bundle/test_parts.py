@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
+from msgspec import structs
 
 from pramana.bundle.parts import Part, PartSet, merkle_root, part_name, parts_in
 from pramana.errors import BundleError, RecipeError
@@ -99,7 +100,7 @@ def test_a_set_is_read_back_as_it_was_stated() -> None:
 def test_a_part_that_is_none_is_refused(change: dict[str, Any]) -> None:
     whole = a_set()
     with pytest.raises(BundleError):
-        replace(whole, files=(whole.files[0], replace(whole.files[1], **change), whole.files[2]))
+        replace(whole, files=(whole.files[0], structs.replace(whole.files[1], **change), whole.files[2]))
 
 
 def test_sets_that_are_none_are_refused() -> None:
@@ -179,4 +180,4 @@ def test_parts_that_are_missing_or_others_are_noticed(tmp_path: Path) -> None:
     file, _ = folder.write(part_name(0, "csv"), partial(filled, b"x"))
     part = Part(part_name(0, "csv"), 1, file.size, file.sha256)
     with pytest.raises(BundleError, match="that were written"):
-        folder.finish([part, replace(part, name=part_name(1, "csv"))], PartSet.names(2, "csv"))
+        folder.finish([part, structs.replace(part, name=part_name(1, "csv"))], PartSet.names(2, "csv"))

@@ -9,13 +9,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from pramana.bundle.parts import Digest, Part, Whole
 from pramana.schema.sections import MOST_PART_ROWS
 from pramana.schema.unit import Unit
 
 FORMAT = "pramana-certificate"
 VERSION = 2
-Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", extra={"must": "64 hexadecimal digits"})]
-Whole = Annotated[int, Meta(ge=0, le=(1 << 53) - 1)]
 Label = Annotated[str, Meta(max_length=1 << 16)]
 AboutKey = Literal[
     "title", "holder", "contact", "recipient", "purpose", "date",
@@ -35,27 +34,12 @@ class FileForm(Form, frozen=True, kw_only=True):
     bytes: Whole
 
 
-class PartForm(Form, frozen=True, kw_only=True):
-    """A part of the data, where that is a set of files."""
-
-    name: Annotated[
-        str,
-        Meta(
-            pattern=r"^part-[0-9]{5}\.(parquet|csv)$",
-            extra={"must": "a name such as part-00000.parquet or part-00000.csv"},
-        ),
-    ]
-    rows: Annotated[int, Meta(ge=1, le=MOST_PART_ROWS)]
-    bytes: Whole
-    sha256: Digest
-
-
 class PartsForm(Form, frozen=True, kw_only=True):
     """The parts in their order, the rows of each but the last, and the root of the Merkle tree over them."""
 
     rows: Annotated[int, Meta(ge=1, le=MOST_PART_ROWS)]
     root: Digest
-    files: Annotated[list[PartForm], Meta(min_length=1, max_length=100_000)]
+    files: Annotated[list[Part], Meta(min_length=1, max_length=100_000)]
 
 
 class KeyForm(Form, frozen=True, kw_only=True):

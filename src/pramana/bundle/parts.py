@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import rfc8785
+from msgspec import Meta
 
 from pramana.errors import BundleError, RecipeError
 from pramana.files.atomic import own_file
@@ -53,16 +55,23 @@ def _digest(*parts: bytes) -> bytes:
 MOST_PARTS = 100_000
 _NAME = re.compile(r"part-(\d{5})\.(parquet|csv)")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", extra={"must": "64 hexadecimal digits"})]
+Whole = Annotated[int, Meta(ge=0, le=(1 << 53) - 1)]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file of a set: so many rows, which follow those of the part before."""
 
-    name: str
-    rows: int
-    size: int  # in bytes
-    sha256: str
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"^part-[0-9]{5}\.(parquet|csv)$",
+            extra={"must": "a name such as part-00000.parquet or part-00000.csv"},
+        ),
+    ]
+    rows: Annotated[int, Meta(ge=1, le=MOST_PART_ROWS)]
+    size: Whole = msgspec.field(name="bytes")
+    sha256: Digest
 
     def __post_init__(self) -> None:
         if not 1 <= self.rows <= MOST_PART_ROWS or self.size < 0 or not _DIGEST.fullmatch(self.sha256):
@@ -71,7 +80,8 @@ class Part:
             )
 
     def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "rows": self.rows, "bytes": self.size, "sha256": self.sha256}
+        stated: dict[str, Any] = msgspec.to_builtins(self)
+        return stated
 
     @property
     def leaf(self) -> bytes:
@@ -152,8 +162,7 @@ class PartSet:
     @classmethod
     def from_json(cls, statement: Mapping[str, Any]) -> PartSet:
         """What a certificate states, whose root must be that of its parts."""
-        files = (Part(part["name"], part["rows"], part["bytes"], part["sha256"]) for part in statement["files"])
-        parts = cls(statement["rows"], tuple(files))
+        parts = cls(statement["rows"], msgspec.convert(statement["files"], tuple[Part, ...]))
         if parts.root != statement["root"]:
             raise BundleError(
                 "The root of a certificate must be that of its parts", f"{statement['root'][:12]}..."

@@ -26,11 +26,11 @@ from pramana.schema.kind import (
     Kind,
     Publish,
     Unit,
-    calendar_day,
     check_lengths,
     day_of_time,
     decimal_number,
     edge_label,
+    edge_of,
     label_of,
     labels_of_bins,
     short_number,
@@ -241,25 +241,21 @@ class Domain:
         return replace(wider, missing_from_data=self.missing_from_data, publish=self.publish)
 
     def to_json(self) -> dict[str, Any]:
-        statement: dict[str, Any] = {
+        where_stated = {
+            "missing_from_data": self.missing_from_data,
+            "edges": [edge_label(e, self.kind) for e in self.edges],
+            "calendar": self.calendar,
+            "rounded": None if self.rounded is None else short_number(self.rounded),
+            "publish": None if self.numbers is None else self.numbers.to_json(),
+            "members": dict(self.members),
+        }
+        return {
             "labels": list(self.labels),
             "origin": self.origin,
             "kind": self.kind.value,
             "missing": self.missing,
+            **{key: value for key, value in where_stated.items() if value},
         }
-        if self.missing_from_data:
-            statement["missing_from_data"] = True
-        if self.edges:
-            statement["edges"] = [edge_label(e, self.kind) for e in self.edges]
-        if self.calendar is not None:
-            statement["calendar"] = self.calendar
-        if self.rounded is not None:
-            statement["rounded"] = short_number(self.rounded)
-        if self.numbers is not None:
-            statement["publish"] = self.numbers.to_json()
-        if self.members:
-            statement["members"] = dict(self.members)
-        return statement
 
     @classmethod
     def from_json(cls, content: object) -> Domain:
@@ -321,13 +317,10 @@ def _check_edges(edges: Sequence[float], labels: int) -> None:
 
 
 def _edge_of(text: str, kind: Kind) -> float:
-    if text in ("inf", "-inf"):
-        return float(text)
-    day = calendar_day(text)
-    number = decimal_number(text) if kind is not Kind.DATE else None if day is None else day.toordinal()
-    if number is None:
+    edge = edge_of(text, kind)
+    if edge is None:
         raise SchemaError("The edges of bins must be numbers in ascending order", repr(text)[:80])
-    return float(number)
+    return float(edge)
 
 
 # Attributes: a column's role, its domain, and what is to be done with it.

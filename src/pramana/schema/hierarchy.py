@@ -57,13 +57,15 @@ class Hierarchy:
             raise SchemaError(f"A hierarchy must have at most {MOST_LEAVES} leaves", f"{len(self.leaves)}")
         for _, labels in self._maps:
             check_lengths(labels, "a hierarchy")
-        _check_rectangle(self.levels)
-        # on codes first, which is quick; only what is wrong is looked for line by line
-        if len(self._maps[0][1]) != len(self.leaves):
-            _check_leaves(self.leaves)
-        for level, ((below, _), (above, _)) in enumerate(pairwise(self._maps), 1):
-            if not _nests(below, above):
-                _check_one_parent(self.levels[level - 1], self.levels[level], level)
+        for number, level in enumerate(self.levels):
+            if len(level) != len(self.leaves):
+                raise SchemaError(
+                    f"Level {number} of a hierarchy must have a label for each of {len(self.leaves)} leaves",
+                    f"{len(level)}",
+                )
+        _check_distinct(self._maps[0][0])
+        for number, ((below, _), (above, _)) in enumerate(pairwise(self._maps), 1):
+            _check_one_parent(below, above, number)
         if not _level_by_level(self._maps):
             _check_no_loop(self.levels)
         if len(self._maps[-1][1]) != 1:
@@ -144,7 +146,11 @@ class Hierarchy:
     @classmethod
     def read(cls, path: str | AnyPath) -> Hierarchy:
         try:
-            text = _text_of(located(path, "The hierarchy", SchemaError))
+            file = located(path, "The hierarchy", SchemaError)
+            if isinstance(file, StorePath):
+                text = file.read_bytes(_MOST_BYTES).decode("utf-8-sig")
+            else:
+                text = regular_text(file)
         except UnicodeDecodeError:
             raise SchemaError(f"The hierarchy file {path} must be text in UTF-8") from None
         except (OSError, ValueError) as error:
@@ -169,22 +175,37 @@ class Hierarchy:
             raise SchemaError(f"The hierarchy file {path} must be writable", error.strerror) from None
 
 
-def _text_of(path: AnyPath) -> str:
-    if isinstance(path, StorePath):
-        return path.read_bytes(_MOST_BYTES).decode("utf-8-sig")
-    return regular_text(path)
-
-
 def _codes_in_order(labels: tuple[str, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     code = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     return np.fromiter(map(code.__getitem__, labels), np.int64, len(labels)), tuple(code)
 
 
-def _nests(below: NDArray[np.int64], above: NDArray[np.int64]) -> bool:
-    """Whether every label has one parent."""
-    parent = np.zeros(int(below.max()) + 1, np.int64)
-    parent[below] = above
-    return bool((parent[below] == above).all())
+def _first_with_same(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For every position the first one that has the same code."""
+    first = np.empty(int(codes.max()) + 1, np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return first[codes]
+
+
+def _check_distinct(leaves: NDArray[np.int64]) -> None:
+    first = _first_with_same(leaves)
+    repeated = np.flatnonzero(first != np.arange(len(leaves)))
+    if len(repeated):
+        raise SchemaError(
+            "Every leaf of a hierarchy must stand in one line, under one parent",
+            f"the leaf of line {first[repeated[0]] + 1} again in line {repeated[0] + 1}",
+            "Keep one of the two lines.",
+        )
+
+
+def _check_one_parent(below: NDArray[np.int64], above: NDArray[np.int64], level: int) -> None:
+    first = _first_with_same(below)
+    differing = np.flatnonzero(above[first] != above)
+    if len(differing):
+        raise SchemaError(
+            f"A label at level {level - 1} of a hierarchy must have one parent at level {level}",
+            f"two parents for one label, in lines {first[differing[0]] + 1} and {differing[0] + 1}",
+        )
 
 
 def _level_by_level(maps: Sequence[tuple[NDArray[np.int64], tuple[str, ...]]]) -> bool:
@@ -203,38 +224,6 @@ def _level_by_level(maps: Sequence[tuple[NDArray[np.int64], tuple[str, ...]]]) -
     return occurrences - repeated == len(set().union(*(labels for _, labels in maps)))
 
 
-def _check_rectangle(levels: tuple[tuple[str, ...], ...]) -> None:
-    for number, level in enumerate(levels):
-        if len(level) != len(levels[0]):
-            raise SchemaError(
-                f"Level {number} of a hierarchy must have a label for each of {len(levels[0])} leaves",
-                f"{len(level)}",
-            )
-
-
-def _check_leaves(leaves: tuple[str, ...]) -> None:
-    line_of: dict[str, int] = {}
-    for line, leaf in enumerate(leaves, 1):
-        first = line_of.setdefault(leaf, line)
-        if first != line:
-            raise SchemaError(
-                "Every leaf of a hierarchy must stand in one line, under one parent",
-                f"the leaf of line {first} again in line {line}",
-                "Keep one of the two lines.",
-            )
-
-
-def _check_one_parent(below: tuple[str, ...], above: tuple[str, ...], level: int) -> None:
-    parent_of: dict[str, tuple[str, int]] = {}
-    for line, (label, parent) in enumerate(zip(below, above, strict=True), 1):
-        known, first = parent_of.setdefault(label, (parent, line))
-        if known != parent:
-            raise SchemaError(
-                f"A label at level {level - 1} of a hierarchy must have one parent at level {level}",
-                f"two parents for one label, in lines {first} and {line}",
-            )
-
-
 def _check_no_loop(levels: tuple[tuple[str, ...], ...]) -> None:
     """Labels that repeat from one level to the next are one node; over that, ancestry must not come back."""
     parents: dict[str, set[str]] = {}
@@ -251,18 +240,15 @@ def _check_no_loop(levels: tuple[tuple[str, ...], ...]) -> None:
             if leaving:
                 state[label] = done
             elif state.get(label) == open_:
+                line = 1 + min(level.index(label) for level in levels if label in level)
                 raise SchemaError(
                     "No label of a hierarchy may be its own ancestor",
-                    f"one that returns, first seen in line {_first_line(levels, label)}",
+                    f"one that returns, first seen in line {line}",
                 )
             elif label not in state:
                 state[label] = open_
                 stack.append((label, True))
                 stack += [(parent, False) for parent in parents.get(label, ()) if state.get(parent) != done]
-
-
-def _first_line(levels: tuple[tuple[str, ...], ...], label: str) -> int:
-    return 1 + min(level.index(label) for level in levels if label in level)
 
 
 # Hierarchies that need no file: intervals, groups of ordered values, masked codes, dates, and trees.

@@ -258,16 +258,9 @@ def _days_of(label: str) -> Ends | None:
     if (period := period_of(label)) is not None:
         return Decimal(period[0]), Decimal(period[1])
     if parts := _HALF_OPEN.fullmatch(label):
-        low, high = (_day_edge(part) for part in parts.groups())
+        low, high = (edge_of(part, Kind.DATE) for part in parts.groups())
         return (low, high) if low is not None and high is not None and low < high else None
     return None
-
-
-def _day_edge(text: str) -> Decimal | None:
-    if text in ("inf", "-inf"):
-        return Decimal(text)
-    day = calendar_day(text)
-    return None if day is None else Decimal(day.toordinal())
 
 
 def _interval_of(label: str) -> Ends | None:
@@ -277,23 +270,27 @@ def _interval_of(label: str) -> Ends | None:
     if (number := decimal_number(text)) is not None:
         return None if _CODE.match(text) else (number, number)
     if parts := _HALF_OPEN.fullmatch(text):
-        ends = _edge_of(parts[1]), _edge_of(parts[2])
+        ends = edge_of(parts[1], Kind.NUMBER), edge_of(parts[2], Kind.NUMBER)
     elif parts := _FIRST_TO_LAST.fullmatch(text):
-        last = _edge_of(parts[2])
-        ends = _edge_of(parts[1]), None if last is None else Decimal(int(last) + 1)  # exact, unlike last + 1
+        last = edge_of(parts[2], Kind.NUMBER)
+        ends = (
+            edge_of(parts[1], Kind.NUMBER),
+            None if last is None else Decimal(int(last) + 1),
+        )  # exact, unlike last + 1
     elif parts := _AT_LEAST.fullmatch(text):
-        ends = _edge_of(parts[1]), _ENDLESS
+        ends = edge_of(parts[1], Kind.NUMBER), _ENDLESS
     else:
         return None
     low, high = ends
     return (low, high) if low is not None and high is not None and low < high else None
 
 
-def _edge_of(text: str) -> Decimal | None:
-    edge = text.strip(" \t")
+def edge_of(text: str, kind: Kind) -> Decimal | None:
+    """An edge of a bin of numbers or dates as `edge_label` writes it; None for anything else."""
+    edge = text.strip(" \t") if kind is Kind.NUMBER else text
     if edge in ("inf", "-inf"):
         return Decimal(edge)
-    return None if _CODE.match(edge) else decimal_number(edge)
+    return None if kind is Kind.NUMBER and _CODE.match(edge) else kind.point_of(edge)
 
 
 def label_of(value: Any) -> str:
