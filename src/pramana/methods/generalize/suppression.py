@@ -9,7 +9,7 @@ needed, since a block of classes that hold costs nothing once it is taken apart.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, count
@@ -141,17 +141,10 @@ def by_partition(problem: Problem) -> Suppression | None:
         if not rest & fails:
             return 0.0
         if rest not in chosen:
-            low = rest & -rest
-            others, options = rest ^ low, []
-            part = others
-            while True:
-                block = part | low
-                if held[block]:
-                    options.append((costs[block] + best(rest ^ block), block))
-                if not part:
-                    break
-                part = (part - 1) & others
-            chosen[rest] = min(options, default=(np.inf, 0))
+            blocks = (block for block in _blocks_of(rest) if held[block])
+            chosen[rest] = min(
+                ((costs[block] + best(rest ^ block), block) for block in blocks), default=(np.inf, 0)
+            )
         return chosen[rest][0]
 
     everything = (1 << classes) - 1
@@ -179,6 +172,16 @@ def _bits(subset: int) -> list[int]:
     return [i for i in range(subset.bit_length()) if subset >> i & 1]
 
 
+def _blocks_of(rest: int) -> Iterator[int]:
+    """The subsets of a subset that have its lowest member, the largest first."""
+    low = rest & -rest
+    others = part = rest ^ low
+    while part:
+        yield part | low
+        part = (part - 1) & others
+    yield low
+
+
 def _costs(problem: Problem, order: Ints) -> list[float]:
     """What every subset costs as a block."""
     codes, rows = problem.codes[order], problem.sizes[order]
@@ -193,19 +196,8 @@ def _costs(problem: Problem, order: Ints) -> list[float]:
 # ------------------------------------------------------------------ few that fail, any number that hold
 
 
-@dataclass(frozen=True, eq=False)
-class _Joined:
-    """For each subset of the failing classes: what it costs alone, and with each of its cheapest partners."""
-
-    alone: list[float]
-    partners: list[list[tuple[float, int]]]
-
-    def option(self, subset: int, forbidden: frozenset[tuple[int, int]]) -> tuple[float, int]:
-        cost, partner = self.alone[subset], _NONE
-        for with_one, candidate in self.partners[subset]:
-            if (subset, candidate) not in forbidden:
-                return min((cost, partner), (with_one, candidate))
-        return cost, partner
+# What a subset of the failing classes costs by itself, and with each of its cheapest partners: the cheapest first.
+_Ways = list[tuple[float, int]]
 
 
 def by_subsets(problem: Problem) -> Suppression | None:
@@ -217,8 +209,8 @@ def by_subsets(problem: Problem) -> Suppression | None:
     failing = len(problem.failing)
     if failing > MOST_FAILING or (1 << failing) * len(problem.holding) * problem.codes.shape[1] > _MOST_WORK:
         return None
-    joined, turn = _joined(problem), count()
-    first = _cover(joined, failing, frozenset())
+    ways, turn = _joined(problem), count()
+    first = _cover(ways, frozenset())
     if not np.isfinite(first[0]):
         return None
     waiting: list[tuple[float, int, frozenset[tuple[int, int]], Mapping[int, int]]] = []
@@ -232,19 +224,20 @@ def by_subsets(problem: Problem) -> Suppression | None:
             return problem.solved(_as_blocks(problem, blocks), cost)
         for subset, partner in clash:
             narrower = forbidden | {(subset, partner)}
-            again = _cover(joined, failing, narrower)
+            again = _cover(ways, narrower)
             if np.isfinite(again[0]):
                 heapq.heappush(waiting, (again[0], next(turn), narrower, again[1]))
     cost, _, _, blocks = min(waiting)
     return problem.solved(_as_blocks(problem, blocks), cost)  # blocks that share a partner are one: dearer
 
 
-def _joined(problem: Problem) -> _Joined:
+def _joined(problem: Problem) -> list[_Ways]:
+    """The ways of every subset."""
     failing, holding = problem.failing, problem.holding
     groups, members = _members(len(failing))
     valid = problem.held(failing[members], groups, 1 << len(failing))
-    alone = [0.0, *np.where(valid, _costs(problem, failing), np.inf)[1:].tolist()]
-    partners: list[list[tuple[float, int]]] = [[]]
+    alone = np.where(valid, _costs(problem, failing), np.inf).tolist()
+    ways = [[(0.0, _NONE)]]
     codes, rows = problem.codes[holding], problem.sizes[holding]
     for subset in range(1, 1 << len(failing)):
         own = failing[_bits(subset)]
@@ -252,29 +245,21 @@ def _joined(problem: Problem) -> _Joined:
         size = float(problem.sizes[own].sum())
         price: Floats = (differ | (codes != problem.codes[own[0]])) @ problem.weights * (rows + size)
         cheapest = np.lexsort((holding, price))[: len(failing)]
-        partners.append([(float(price[i]), int(holding[i])) for i in cheapest])
-    return _Joined(alone, partners)
+        ways.append(sorted([(alone[subset], _NONE), *((float(price[i]), int(holding[i])) for i in cheapest)]))
+    return ways
 
 
-def _cover(joined: _Joined, failing: int, forbidden: frozenset[tuple[int, int]]) -> tuple[float, dict[int, int]]:
+def _cover(ways: list[_Ways], forbidden: frozenset[tuple[int, int]]) -> tuple[float, dict[int, int]]:
     """The cheapest blocks that cover all failing classes, each with the partner it wants; partners may clash."""
-    options = [(0.0, _NONE)]
-    options += [joined.option(subset, forbidden) for subset in range(1, 1 << failing)]
-    best = [0.0] * (1 << failing)
-    taken = [0] * (1 << failing)
-    for rest in range(1, 1 << failing):
-        low = rest & -rest
-        others, least, block = rest ^ low, np.inf, 0
-        part = others
-        while True:
-            cost = options[part | low][0] + best[rest ^ (part | low)]
-            if cost < least:
-                least, block = cost, part | low
-            if not part:
-                break
-            part = (part - 1) & others
-        best[rest], taken[rest] = least, block
-    blocks, rest = {}, (1 << failing) - 1
+    options = [next(way for way in own if (subset, way[1]) not in forbidden) for subset, own in enumerate(ways)]
+    best, taken = [0.0] * len(ways), [0] * len(ways)
+    for rest in range(1, len(ways)):
+        best[rest] = np.inf
+        for block in _blocks_of(rest):
+            cost = options[block][0] + best[rest ^ block]
+            if cost < best[rest]:
+                best[rest], taken[rest] = cost, block
+    blocks, rest = {}, len(ways) - 1
     while rest and taken[rest]:
         blocks[taken[rest]] = options[taken[rest]][1]
         rest ^= taken[rest]
