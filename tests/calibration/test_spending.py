@@ -113,7 +113,9 @@ def test_coarser_values_err_as_simulated_tables_do(merged: tuple[int, ...]) -> N
     question = SpendingQuestion({"a": 8}, [("a",)], records, {"a": (way,)})
     law = law_of_ratios({"a": way.size}, (("a",),), [Fraction(4)])
     assert isinstance(law, Product)
-    stated = float(question.errors((("a",),), {"a": 0}, np.array([math.log(float(law.likelihood_ratio or 1))]))[0])
+    stated = float(
+        question.shape((("a",),), {"a": 0}).errors(np.array([math.log(float(law.likelihood_ratio or 1))]))[0]
+    )
     rho = law.retentions()[0]
     rng = np.random.default_rng(1)
     of = np.repeat(np.arange(way.size), merged)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec import structs
 
 from pramana.bundle.form import Check
@@ -65,6 +66,15 @@ def _wanted(choice: ChoiceForm, around: Circumstances) -> Wanted:
     return Wanted(replace(around, records=choice.records), choice.k, choice.epsilon, choice.central)
 
 
+def _best(
+    choice: ChoiceForm, published: Mapping[str, int], tables: Sequence[Sequence[str]], around: Circumstances
+) -> Candidate:
+    """The way that serves the tables best of those that keep the promise."""
+    from pramana.methods.retention.frontier import best_candidate
+
+    return best_candidate(_question(choice, published, tables), _wanted(choice, around))
+
+
 @dataclass(frozen=True)
 class Options:
     """The attributes as the recipe has them, and the coarser domains that its columns allow."""
@@ -73,22 +83,18 @@ class Options:
     domains: Mapping[str, tuple[Domain, ...]]
 
     def coarsenings(self) -> dict[str, list[list[int]]]:
+        """By column, of each coarser domain, how many of the finest values each of its own stands for."""
         finest = {a.name: a.coded for a in self.attributes if not a.raw}
-        return {n: [_merged(finest[n], one) for one in ways] for n, ways in self.domains.items()}
+        return {
+            name: [np.bincount(finest[name].codes_in(coarse), minlength=coarse.size).tolist() for coarse in ways]
+            for name, ways in self.domains.items()
+        }
 
     def published(self, taken: Mapping[str, int]) -> tuple[Attribute, ...]:
         return tuple(
             replace(a, domain=self.domains[a.name][taken[a.name]]) if a.name in taken else a
             for a in self.attributes
         )
-
-
-def _merged(finest: Domain, coarse: Domain) -> list[int]:
-    """How many of the finest values each coarse one stands for."""
-    counts = [0] * coarse.size
-    for code in finest.codes_in(coarse):
-        counts[code] += 1
-    return counts
 
 
 def options_of(recipe: RetentionRecipe, attributes: tuple[Attribute, ...]) -> Options:
@@ -132,11 +138,9 @@ def chosen_law(
     recipe: RetentionRecipe, attributes: tuple[Attribute, ...], around: Circumstances
 ) -> tuple[Mechanism, tuple[Attribute, ...], ChoiceForm]:
     """The law, the attributes as they will be published, and what it was chosen from."""
-    from pramana.methods.retention.frontier import best_candidate
-
     allowed = options_of(recipe, attributes)
     asked = _asked(recipe.release, around.records, allowed)
-    best = best_candidate(_question(asked, sizes_of(attributes), recipe.tables), _wanted(asked, around))
+    best = _best(asked, sizes_of(attributes), recipe.tables, around)
     return best.law, allowed.published(best.coarsened), structs.replace(asked, taken=dict(best.coarsened))
 
 
@@ -159,12 +163,10 @@ def check_choice(
     around: Circumstances,
 ) -> Check:
     """Chosen again from what the certificate states: the same law and the same coarsenings?"""
-    from pramana.methods.retention.frontier import best_candidate
-
     try:
-        again = best_candidate(_question(choice, sizes, tables), _wanted(choice, around))
+        again = _best(choice, sizes, tables, around)
     except InputError as error:
         return Check("choice of the coin", False, str(error))
     same = again.law.to_json() == law.to_json() and dict(again.coarsened) == dict(choice.taken)
-    told = f"the best of those that keep the promise: {again.words}" if same else "another would be chosen"
-    return Check("choice of the coin", same, told)
+    detail = f"the best of those that keep the promise: {again.words}" if same else "another would be chosen"
+    return Check("choice of the coin", same, detail)

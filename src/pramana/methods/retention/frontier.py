@@ -236,5 +236,5 @@ def errors_of(question: SpendingQuestion, law: DrawnLaw, coarsened: Mapping[str,
         for names, ratio in members:
             groups.append(names)
             epsilons.append(math.inf if ratio is None else math.log(ratio))
-    errors = question.errors(tuple(groups), coarsened, np.array(epsilons))
+    errors = question.shape(tuple(groups), coarsened).errors(np.array(epsilons))
     return {" x ".join(t): kept_digits(float(e)) for t, e in zip(question.asked, errors, strict=True)}

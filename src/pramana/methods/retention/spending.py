@@ -82,11 +82,8 @@ class SpendingQuestion:
         own = {name: self.coarser[name][place].size for name, place in chosen.items()}
         return {name: own.get(name, size) for name, size in self.sizes.items()}
 
-    def errors(self, groups: Groups, chosen: Mapping[str, int], epsilons: Floats) -> Floats:
-        """The expected L1 error of every table asked for, at these epsilons of the groups."""
-        return self.shape(groups, chosen).errors(epsilons)
-
     def shape(self, groups: Groups, chosen: Mapping[str, int]) -> TableShapes:
+        """Of every table asked for, by groups of attributes and coarsenings."""
         published = self.coarsened(chosen)
         inverses = {name: self.coarser[name][place].inverses for name, place in chosen.items()}
         places = {name: g for g, names in enumerate(groups) for name in names}
@@ -115,6 +112,7 @@ class TableShapes:
     spread: Floats  # the product over attributes of the sum of 1/m
 
     def errors(self, epsilons: Floats) -> Floats:
+        """The expected L1 error of every table at these epsilons of the groups."""
         squares = np.where(self.cells > 1, self._squares(epsilons)[0], 0.0)
         return np.sqrt(2 / math.pi * self.cells * squares)
 
