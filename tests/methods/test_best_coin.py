@@ -69,7 +69,7 @@ def grouped(folder: Path) -> Released:
 def test_the_chosen_law_is_certified_and_chosen_again(grouped: Released) -> None:
     law = mechanism_from_json(certificate(grouped.bundle)["mechanism"]["law"])
     assert isinstance(law, CoinGroups)
-    assert {frozenset(g.domains) for g in law.groups} == {frozenset(("sex", "age")), frozenset(("town", "job"))}
+    assert {frozenset(g.sizes) for g in law.groups} == {frozenset(("sex", "age")), frozenset(("town", "job"))}
     checks = {check.name: check for check in verify(grouped.bundle).checks}
     assert all(check.ok for check in checks.values())
     assert "together" in checks["choice of the coin"].detail

@@ -132,11 +132,11 @@ class RecordRetention:
     so each value has floor or ceil of 2^64/V chances; the guarantees take the smaller everywhere.
     """
 
-    domains: Mapping[str, int]
+    sizes: dict[str, int]
     bound: int
 
     def __post_init__(self) -> None:
-        for size in self.domains.values():
+        for size in self.sizes.values():
             check_size(size)
         if not 0 <= self.bound <= ONE:
             raise MatrixError("The record coin must lie between 0 and 2^62", str(self.bound))
@@ -149,17 +149,13 @@ class RecordRetention:
         return cls(dict(sizes), math.ceil((1 - Fraction(retention)) * ONE))
 
     @property
-    def sizes(self) -> dict[str, int]:
-        return dict(self.domains)
-
-    @property
     def retention(self) -> Fraction:
         return 1 - Fraction(self.bound, ONE)
 
     @property
     def smallest_redraw(self) -> Fraction:
         """The probability that a redraw gives the least likely record."""
-        return math.prod((Fraction(_WORD // v, _WORD) for v in self.domains.values()), start=Fraction(1))
+        return math.prod((Fraction(_WORD // v, _WORD) for v in self.sizes.values()), start=Fraction(1))
 
     @property
     def likelihood_ratio(self) -> Fraction | None:
@@ -186,42 +182,42 @@ class RecordRetention:
         rows = len(next(iter(codes.values())))
         coins = coin.words(first, rows)
         words = scratch(rows)
-        for name, size in self.domains.items():
+        for name, size in self.sizes.items():
             streams("value", name).fill(first, words)
             retain_joint(coins, words, codes[name], out[name], size, self.bound)
 
     def to_json(self) -> dict[str, Any]:
-        return {"coin": "record", "sizes": dict(self.domains), "bound": str(self.bound)}
+        return {"coin": "record", "sizes": dict(self.sizes), "bound": str(self.bound)}
 
 
 @dataclass(frozen=True)
 class CoinGroups:
     """One coin for each group of attributes, independent of each other; the others have coins of their own.
 
-    Within a group this is `RecordRetention`, between groups a product: both are special cases. `domains` has every
+    Within a group this is `RecordRetention`, between groups a product: both are special cases. `sizes` has every
     attribute in column order.
     """
 
-    domains: Mapping[str, int]
+    sizes: dict[str, int]
     groups: tuple[RecordRetention, ...]
     channels: Mapping[str, Channel]
 
     def __post_init__(self) -> None:
-        if any(len(group.domains) < 2 for group in self.groups):
+        if any(len(group.sizes) < 2 for group in self.groups):
             raise MatrixError("A group of columns must have at least two", "one")
-        sizes = [pair for group in self.groups for pair in group.domains.items()]
+        sizes = [pair for group in self.groups for pair in group.sizes.items()]
         sizes += [(name, channel.size) for name, channel in self.channels.items()]
         if len(dict(sizes)) != len(sizes):
             raise MatrixError("Every column of a law must have one coin", "a column with two")
-        if missing := {*self.domains} ^ {*dict(sizes)}:
+        if missing := {*self.sizes} ^ {*dict(sizes)}:
             raise MatrixError("The groups and channels of a law must cover its columns", repr(min(missing)))
-        if dict(sizes) != dict(self.domains):
+        if dict(sizes) != self.sizes:
             raise MatrixError("The groups and channels of a law must fit its domains", str(dict(sizes)))
 
     @cached_property
     def alone(self) -> Product:
         """The law of the columns that have coins of their own."""
-        return Product({name: self.channels[name] for name in self.domains if name in self.channels})
+        return Product({name: self.channels[name] for name in self.sizes if name in self.channels})
 
     @property
     def parts(self) -> tuple[Product | RecordRetention, ...]:
@@ -231,10 +227,6 @@ class CoinGroups:
     def part_of(self, name: str) -> Product | RecordRetention:
         """The part that publishes a column."""
         return next(part for part in self.parts if name in part.sizes)
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        return dict(self.domains)
 
     @property
     def likelihood_ratio(self) -> Fraction | None:
@@ -250,29 +242,29 @@ class CoinGroups:
     def blankets(self) -> Blankets | None:
         """A group is a retention over its joint domain, redrawn from the law that is sampled."""
         ratio = self.likelihood_ratio
-        groups = sorted(self.groups, key=lambda group: sorted(group.domains))
+        groups = sorted(self.groups, key=lambda group: sorted(group.sizes))
         coins = [(group.retention, group.smallest_redraw) for group in groups]
         return blankets_of_channels([self.channels[name] for name in sorted(self.channels)], ratio, coins)
 
     def retentions(self) -> list[float]:
         """For each attribute that of its coin."""
-        own = {name: float(group.retention) for group in self.groups for name in group.domains}
+        own = {name: float(group.retention) for group in self.groups for name in group.sizes}
         own |= {name: float(_retention(channel)) for name, channel in self.channels.items()}
-        return [own[name] for name in self.domains]
+        return [own[name] for name in self.sizes]
 
     def publish(self, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
         if self.channels:
             self.alone.publish(streams, first, codes, out)
         for group in self.groups:
-            names = list(group.domains)
+            names = list(group.sizes)
             coin = streams("coin", min(names))
             group.publish_by(coin, streams, first, {n: codes[n] for n in names}, {n: out[n] for n in names})
 
     def to_json(self) -> dict[str, Any]:
         return {
             "coin": "groups",
-            "sizes": dict(self.domains),
-            "groups": [{"columns": list(g.domains), "bound": str(g.bound)} for g in self.groups],
+            "sizes": dict(self.sizes),
+            "groups": [{"columns": list(g.sizes), "bound": str(g.bound)} for g in self.groups],
             "channels": {name: channel.to_json() for name, channel in self.channels.items()},
         }
 
@@ -280,7 +272,7 @@ class CoinGroups:
 def streams_of(mechanism: Mechanism) -> list[tuple[str, str]]:
     """The streams, by purpose and column, that a mechanism reads."""
     groups = mechanism.groups if isinstance(mechanism, CoinGroups) else ()
-    coins = [("coin", min(group.domains)) for group in groups]
+    coins = [("coin", min(group.sizes)) for group in groups]
     return [*(("value", name) for name in mechanism.sizes), ("coin", ""), *coins]
 
 
@@ -305,20 +297,16 @@ class ChannelGroup:
 class Exchange:
     """Each group of columns through its own channel with its own coin."""
 
-    domains: Mapping[str, int]
+    sizes: dict[str, int]
     groups: tuple[ChannelGroup, ...]
 
     def __post_init__(self) -> None:
         named = [name for group in self.groups for name in group.columns]
-        if sorted(named) != sorted(self.domains):
+        if sorted(named) != sorted(self.sizes):
             raise MatrixError("Every randomised column must belong to one group")
         for group in self.groups:
-            if math.prod(self.domains[name] for name in group.columns) != group.channel.size:
+            if math.prod(self.sizes[name] for name in group.columns) != group.channel.size:
                 raise MatrixError("A group's channel must have as many values as its columns have combinations")
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        return dict(self.domains)
 
     @property
     def likelihood_ratio(self) -> Fraction | None:
@@ -348,15 +336,15 @@ class Exchange:
                 continue
             joint = self.joined(group, codes).astype(code_dtype(group.channel.size))
             group.channel.publish(words, joint, joint)
-            sizes = [self.domains[name] for name in group.columns]
+            sizes = [self.sizes[name] for name in group.columns]
             for name, part in zip(group.columns, split_codes(joint.astype(np.uint32), sizes), strict=True):
                 out[name][:] = part
 
     def joined(self, group: ChannelGroup, codes: Columns) -> NDArray[np.uint32]:
         """The codes of the combinations."""
         names = group.columns
-        return joint_codes([codes[name] for name in names], [self.domains[name] for name in names], np.uint32)
+        return joint_codes([codes[name] for name in names], [self.sizes[name] for name in names], np.uint32)
 
     def to_json(self) -> dict[str, Any]:
         groups = [{"columns": list(g.columns), "channel": g.channel.to_json()} for g in self.groups]
-        return {"coin": "exchange", "sizes": dict(self.domains), "groups": groups}
+        return {"coin": "exchange", "sizes": dict(self.sizes), "groups": groups}

@@ -222,8 +222,8 @@ def _places(columns: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:
 
 
 def _record_factors(mechanism: RecordRetention, names: Sequence[str]) -> tuple[Factor, ...]:
-    places = tuple(i for i, name in enumerate(names) if name in mechanism.domains)
-    size = math.prod(mechanism.domains[names[i]] for i in places)
+    places = tuple(i for i, name in enumerate(names) if name in mechanism.sizes)
+    size = math.prod(mechanism.sizes[names[i]] for i in places)
     if size == 1 or mechanism.bound == 0:
         return ()
     return (Keep(places, float(mechanism.retention), size),)

@@ -45,8 +45,8 @@ def likelihoods_of(
     if isinstance(law, CoinGroups):
         return np.asarray(math.prod(likelihoods_of(part, true, published) for part in law.parts), np.float64)
     if isinstance(law, RecordRetention):
-        redrawn = law.bound / ONE / math.prod(law.domains.values())
-        alike = np.logical_and.reduce([true[name] == published[name] for name in law.domains])
+        redrawn = law.bound / ONE / math.prod(law.sizes.values())
+        alike = np.logical_and.reduce([true[name] == published[name] for name in law.sizes])
         return np.asarray(redrawn + np.where(alike, 1 - law.bound / ONE, 0.0))
     result: Floats = np.ones(())
     for columns, channel in _channels(law):
@@ -80,11 +80,9 @@ def expected_counts(law: AttackedLaw, true: Table, shown: Table) -> Floats:
         shares = [expected_counts(part, true, shown) / records for part in law.parts]
         return np.asarray(records * math.prod(shares), np.float64)
     if isinstance(law, RecordRetention):
-        blind = math.prod(_share(true[name], v, records)[shown[name]] for name, v in law.domains.items())
+        blind = math.prod(_share(true[name], v, records)[shown[name]] for name, v in law.sizes.items())
         redrawn = law.bound / ONE
-        return np.asarray(
-            records * (redrawn / math.prod(law.domains.values()) + (1 - redrawn) * blind), np.float64
-        )
+        return np.asarray(records * (redrawn / math.prod(law.sizes.values()) + (1 - redrawn) * blind), np.float64)
     result: Floats = np.full(len(next(iter(shown.values()))), float(records))
     for columns, channel in _channels(law):
         share = _share(_joined(law, columns, true), channel.size, records)

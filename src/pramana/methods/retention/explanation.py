@@ -53,7 +53,7 @@ def explanation_of_law(
         share = _percent(float(law.retention))
         notes.insert(0, f"One coin per record: the whole record is kept with a probability of {share}.")
     if isinstance(law, CoinGroups):
-        together = "; ".join(f"{', '.join(g.domains)} ({_percent(float(g.retention))})" for g in law.groups)
+        together = "; ".join(f"{', '.join(g.sizes)} ({_percent(float(g.retention))})" for g in law.groups)
         notes.insert(0, f"One coin per group, which is kept or redrawn as a whole: {together}.")
     notes += notes_on_numbers(attributes)
     if draws is not None and draws.once:

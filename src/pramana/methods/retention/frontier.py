@@ -65,7 +65,7 @@ class Candidate:
         """Columns that share a coin."""
         if isinstance(self.law, RecordRetention):
             return (tuple(self.law.sizes),)
-        return tuple(tuple(group.domains) for group in self.law.groups) if isinstance(self.law, CoinGroups) else ()
+        return tuple(tuple(group.sizes) for group in self.law.groups) if isinstance(self.law, CoinGroups) else ()
 
     @property
     def words(self) -> str:
