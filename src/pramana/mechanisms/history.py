@@ -130,12 +130,8 @@ class History:
     @classmethod
     def from_columns(cls, columns: Mapping[str, NDArray[Any]]) -> History:
         try:
-            return cls(
-                np.ascontiguousarray(columns["levels"], np.uint64),
-                np.ascontiguousarray(columns["counts"], np.uint16),
-                np.ascontiguousarray(columns["numbers"], np.uint32),
-                np.ascontiguousarray(columns["values"]),
-            )
+            kinds = zip(cls.COLUMNS, (np.uint64, np.uint16, np.uint32, None), strict=True)
+            return cls(*(np.ascontiguousarray(columns[name], kind) for name, kind in kinds))
         except (KeyError, TypeError, ValueError):
             raise MatrixError("A history must hold levels, counts, numbers and values") from None
 

@@ -188,9 +188,16 @@ def _sensitive(recipe: GeneralizeRecipe, rows: Rows, design: GeneralizeDesign) -
     columns = {n: column for n, column in recipe.published.items() if column.role is Role.SENSITIVE}
     if design.t is None or design.t_distance == "equal":
         return tuple(sensitive_in(name, rows) for name in columns)
+    for name in columns:
+        if has_missing(rows.values([name])[name]):
+            raise RecipeError(
+                f"The sensitive column {name!r} must have no missing values",
+                f"missing ones with t_distance = {design.t_distance!r}",
+                'Write t_distance = "equal", which takes a missing value for a value of its own.',
+            )
     if design.t_distance == "ordered":
         return tuple(_sensitive_in_order(name, rows) for name in columns)
-    return tuple(_sensitive_along_tree(name, column, recipe.folder, rows) for name, column in columns.items())
+    return tuple(_sensitive_along_tree(name, column, recipe.folder) for name, column in columns.items())
 
 
 def _saved(recipe: GeneralizeRecipe) -> GeneralizePlan | None:
@@ -225,7 +232,7 @@ def _levels(
     return tuple(by_name[q.name] for q in quasi)
 
 
-def _sensitive_along_tree(name: str, column: GeneralizedColumn, folder: Path, rows: Rows) -> Sensitive:
+def _sensitive_along_tree(name: str, column: GeneralizedColumn, folder: Path) -> Sensitive:
     """With the values of its hierarchy, along which t is measured."""
     hierarchy = hierarchy_of(name, column, folder)
     if hierarchy is None:
@@ -234,8 +241,6 @@ def _sensitive_along_tree(name: str, column: GeneralizedColumn, folder: Path, ro
             "none",
             'Write hierarchy = "file.csv", or t_distance = "equal".',
         )
-    if has_missing(rows.values([name])[name]):
-        raise RecipeError(f"The sensitive column {name!r} must have no missing values", "some")
     parents = []
     for level in range(1, hierarchy.height):
         below, above = hierarchy.level_map(level - 1)[0], hierarchy.level_map(level)[0]
@@ -247,14 +252,7 @@ def _sensitive_along_tree(name: str, column: GeneralizedColumn, folder: Path, ro
 
 def _sensitive_in_order(name: str, rows: Rows) -> Sensitive:
     """With its values in their order, along which t is measured: numbers, dates, or categories that have one."""
-    values = rows.values([name])[name]
-    if has_missing(values):
-        raise RecipeError(
-            f"The sensitive column {name!r} must have no missing values",
-            "some",
-            "They have no place in an order.",
-        )
-    domain = domain_from_data(values)
+    domain = domain_from_data(rows.values([name])[name])
     if not domain.kind.has_order:
         raise RecipeError(
             f"The ordered distance must have values with an order in the sensitive column {name!r}",

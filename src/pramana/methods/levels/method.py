@@ -124,25 +124,6 @@ class LevelPlan(RandomisedPlan):
         return self.publish_drawn(rows, Product({}), self.context(rows.commitment()))
 
 
-def restore_version(certificate: Certificate) -> LevelPlan:
-    stated = read_section(LevelsStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
-    try:
-        version = mechanism_from_json(law_in_order(stated.law, certificate.attributes))
-    except MatrixError as error:
-        raise BundleError(error.what, error.got) from None
-    if not isinstance(version, AtLevel):
-        raise BundleError("The law of a version must state its level and design", f"coin = {stated.law['coin']!r}")
-    if stated.out_of != str(GRID):
-        raise BundleError(f"The level of a certificate must be out of {GRID}", stated.out_of)
-    check_sizes(version, certificate)
-    return LevelPlan(
-        **fields_of_certificate(certificate, stated.tables),
-        mechanism=version,
-        circumstances=circumstances_of(certificate, stated.delta, stated.candidates),
-        keyed=stated.keyed,
-    )
-
-
 # What a recipe says of releases at levels.
 
 
@@ -219,12 +200,29 @@ class LevelsMethod(Method[LevelsSetting, LevelsColumn]):
 
     def advise(self, recipe: LevelsRecipe, plan: Plan, rows: Rows | None) -> tuple[str, ...]:
         del rows
-        law = plan.law if isinstance(plan.law, Product | RecordRetention) else None
-        columns = [a.name for a in plan.attributes if not a.raw]
-        return advice_for_retention(law, columns, plan.records, recipe.tables)
+        return advice_for_retention(plan, recipe.tables)
 
     def restore(self, certificate: Certificate) -> LevelPlan:
-        return restore_version(certificate)
+        stated = read_section(
+            LevelsStatement, certificate.mechanism, "The mechanism of a certificate", BundleError
+        )
+        try:
+            version = mechanism_from_json(law_in_order(stated.law, certificate.attributes))
+        except MatrixError as error:
+            raise BundleError(error.what, error.got) from None
+        if not isinstance(version, AtLevel):
+            raise BundleError(
+                "The law of a version must state its level and design", f"coin = {stated.law['coin']!r}"
+            )
+        if stated.out_of != str(GRID):
+            raise BundleError(f"The level of a certificate must be out of {GRID}", stated.out_of)
+        check_sizes(version, certificate)
+        return LevelPlan(
+            **fields_of_certificate(certificate, stated.tables),
+            mechanism=version,
+            circumstances=circumstances_of(certificate, stated.delta, stated.candidates),
+            keyed=stated.keyed,
+        )
 
 
 def version_at(
@@ -299,7 +297,7 @@ def _level(setting: LevelsSetting, design: LevelDesign, circumstances: Circumsta
     if wanted is None:
         raise RecipeError(
             "A release at a level must state its retention, k or epsilon",
-            "none of them",
+            "none of the three",
             "Write one of them in [release]; or register the recipe with `pramana levels create`, and state a "
             "level for each recipient with `pramana levels issue`.",
         )

@@ -11,7 +11,7 @@ from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.guarantees import Circumstances, k_of
 from pramana.mechanisms.table import Mechanism, Product, RecordRetention
 from pramana.mechanisms.units import UnitDraws, composed
-from pramana.methods.protocol import Change
+from pramana.methods.protocol import Change, Plan
 from pramana.methods.retention.calibration import Wanted, calibrate
 from pramana.methods.usefulness import TableWorth, expected_error, worth_of_law
 from pramana.pages.figures import Panel, Picture, Series
@@ -110,15 +110,14 @@ def weaker_promises(k: float | Fraction | None, epsilon: float | Fraction | None
         yield [(f"With epsilon = {more:g}", {"epsilon": more}) for more in _MORE if more > epsilon]
 
 
-def advice_for_retention(
-    law: Product | RecordRetention | None, columns: Sequence[str], records: int, tables: Sequence[Sequence[str]]
-) -> tuple[str, ...]:
+def advice_for_retention(plan: Plan, tables: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """The least of some usual retentions at which something is learnt, for a law whose retention was stated."""
-    if law is None:
+    if not isinstance(plan.law, Product | RecordRetention):
         return ()
-    best = best_of(records, tables)
+    columns = [a.name for a in plan.attributes if not a.raw]
+    best = best_of(plan.records, tables)
     for retention in _RETENTIONS:
-        reached = best(like(law, retention), columns)
+        reached = best(like(plan.law, retention), columns)
         if reached is not None:
             return (f"At a retention of {float(retention):g} {reached.words}.",)
     return ()

@@ -122,9 +122,7 @@ class DrawnMethod(Method[S, C]):
             return _ADVICE_FOR_UNITS
         from pramana.methods.retention.advice import advice_for_retention
 
-        law = plan.law if isinstance(plan.law, Product | RecordRetention) else None
-        columns = [a.name for a in plan.attributes if not a.raw]
-        return advice_for_retention(law, columns, plan.records, recipe.tables)
+        return advice_for_retention(plan, recipe.tables)
 
     def restore(self, certificate: Certificate) -> RandomisedPlan:
         return restore_drawn(certificate)

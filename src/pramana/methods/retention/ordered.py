@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from pramana.errors import InputError, RecipeError, UnreachableError
@@ -89,14 +90,6 @@ _LEAST_GAIN = 1e-3
 _FEW_VALUES = 24  # up to here columns of every pattern are tried, beyond only those that are high on an interval
 
 
-def expected_shares(line: Floats, shape: Shape) -> list[Floats]:
-    """What a column of this shape may look like beforehand; the error is averaged over them."""
-    falls = (0.0,) if shape == "even" else _FALLS
-    at = line if shape != "rising" else 1 - line
-    laws = [np.exp(-fall * at) for fall in falls]
-    return [law / law.sum() for law in laws]
-
-
 @dataclass(frozen=True, eq=False)
 class Walk:
     """Shares that walk around `expected`, `records` of them; `line` are the places of the values from 0 to 1."""
@@ -161,7 +154,10 @@ class SmoothError:
 
     @classmethod
     def of(cls, line: Floats, shape: Shape, records: int) -> SmoothError:
-        return cls(tuple(Walk(line, shares, records) for shares in expected_shares(line, shape)))
+        """Over what a column of this shape may look like beforehand."""
+        at = line if shape != "rising" else 1 - line
+        laws = [np.exp(-fall * at) for fall in ((0.0,) if shape == "even" else _FALLS)]
+        return cls(tuple(Walk(line, law / law.sum(), records) for law in laws))
 
     def __call__(self, matrix: Floats) -> float:
         return float(np.mean([walk.error(matrix) for walk in self.walks]))
@@ -193,11 +189,11 @@ class SmoothError:
 
 def _corner_of_patterns(slopes: Floats, patterns: Floats) -> Floats | None:
     """The channel of such columns to which the error falls fastest; a pattern goes to the column it suits best."""
-    from scipy import optimize
-
     by_column = patterns.T @ slopes
     column = by_column.argmin(axis=1)
-    program = optimize.linprog(by_column.min(axis=1), A_eq=patterns, b_eq=np.ones(len(slopes)), method="highs-ds")
+    program = scipy.optimize.linprog(
+        by_column.min(axis=1), A_eq=patterns, b_eq=np.ones(len(slopes)), method="highs-ds"
+    )
     if program.x is None:
         return None
     matrix = np.zeros_like(slopes)
@@ -207,11 +203,9 @@ def _corner_of_patterns(slopes: Floats, patterns: Floats) -> Floats | None:
 
 def _corner(slopes: Floats, ratio: float) -> Floats | None:
     """The same over every channel: a column's entries lie between its least one and `ratio` times that."""
-    from scipy import optimize
-
     size = len(slopes)
     entries, least = np.eye(size * size), np.kron(np.ones((size, 1)), np.eye(size))
-    program = optimize.linprog(
+    program = scipy.optimize.linprog(
         np.append(slopes.ravel(), np.zeros(size)),
         A_ub=np.block([[entries, -ratio * least], [-entries, least]]),
         b_ub=np.zeros(2 * size * size),
@@ -358,8 +352,6 @@ def interval_patterns(size: int, ratio: float) -> Floats:
 
 def _mixed(criterion: Criterion, levels: Floats, ratio: float) -> tuple[Floats, Floats, float]:
     """theta, the gradient K W K of the risk at its information, and the bound."""
-    from scipy import optimize
-
     size, records, weight = criterion.size, criterion.records, criterion.weight
     scaled = levels / np.sqrt(levels.mean(axis=0))
     theta = np.where((levels > 1).sum(axis=0) == 1, kept_or_redrawn(size, ratio)[0, 1], 0.0)
@@ -369,7 +361,7 @@ def _mixed(criterion: Criterion, levels: Floats, ratio: float) -> tuple[Floats, 
         at = np.linalg.inv(criterion.prior + records * np.tensordot(shares, informations, 1))
         gradient = at @ weight @ at
         slopes = -records * np.einsum("ij,ij->j", scaled, gradient @ scaled)
-        program = optimize.linprog(slopes, A_eq=levels, b_eq=np.ones(size), method="highs-ds")
+        program = scipy.optimize.linprog(slopes, A_eq=levels, b_eq=np.ones(size), method="highs-ds")
         if program.x is None or program.fun is None:
             break
         risk = float(np.sum(weight * at))
@@ -433,10 +425,8 @@ def _joined(columns: Floats, gradient: Floats, most: int) -> Floats:
 
 def named_near(columns: Floats, line: Floats) -> Floats:
     """Each column under the value that makes published values lie nearest to the true ones, all in all."""
-    from scipy import optimize
-
     far = columns.T @ np.abs(line[:, None] - line[None, :])
-    column, value = optimize.linear_sum_assignment(far)
+    column, value = scipy.optimize.linear_sum_assignment(far)
     matrix = np.zeros((len(line), len(line)))
     matrix[:, value] = columns[:, column]
     return matrix
