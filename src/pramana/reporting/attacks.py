@@ -10,7 +10,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -98,7 +98,7 @@ def audited_files(bundle: Bundle) -> dict[str, str]:
             digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
     if parts is None:
         return digests
-    lying = tuple(replace(part, sha256=digests[part.name]) for part in parts.files)
+    lying = tuple(msgspec.structs.replace(part, sha256=digests[part.name]) for part in parts.files)
     return {"certificate.json": digests["certificate.json"], PARTS: PartSet(parts.rows, lying).root}
 
 
