@@ -166,7 +166,7 @@ def test_parts_that_others_read_tell_the_same(world: Path, setting: tuple[str, s
     assert {n: c.tolist() for n, c in found.counts.items()} == {n: c.tolist() for n, c in expected.counts.items()}
     names = [a.name for a in opened.certificate.attributes if not a.raw][:2]
     asked: Any = there
-    study = study_of(opened, plan, BundleAxes(opened))
+    study = study_of(plan, BundleAxes(opened))
     assert study is not None
     apart = replace(
         study, counted=partial(counted_on, asked, opened), parted=partial(worked_on_parts, asked, opened)

@@ -157,8 +157,8 @@ def _salary_ages(gender: int) -> list[int]:
 def _salary_schooling(gender: int, decade: int) -> list[int]:
     degrees = 100 if gender != _FEMALE else 105 if decade < 2 else 75
     return [
-        weight * (degrees if place >= 13 else 100)
-        for place, weight in enumerate(_FIGURES["earners_schooling"][decade])
+        weight * (degrees if level >= 13 else 100)
+        for level, weight in enumerate(_FIGURES["earners_schooling"][decade])
     ]
 
 

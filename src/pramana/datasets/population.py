@@ -214,7 +214,7 @@ def law(weights: Sequence[int]) -> list[int]:
 def bell(size: int, centre: int, spread: int, scale: int = 1_000_000) -> list[int]:
     """A bell over 0 .. size-1, centre and spread in tenths of a step: 1 / (1 + z^2 + z^4), rational throughout."""
     fourth = spread**4
-    distances = [10 * place - centre for place in range(size)]
+    distances = [10 * value - centre for value in range(size)]
     return [scale * fourth // (fourth + (spread * d) ** 2 + d**4) for d in distances]
 
 

@@ -191,7 +191,6 @@ def _people(draw: np.random.Generator, households: Columns) -> Columns:
     born = (FIRST_YEAR - 1970) * 365.25 - age * 365.25
     schooled = np.clip(np.round(draw.normal(3.2, 1.1, count) + households["wealth"][household]), 1, 5)
     return {
-        "home": household,
         "person": np.array([f"P{number:07d}" for number in range(1, count + 1)]),
         "sex": _pick(draw, [49, 51], count),
         "born": born.astype(np.int64),

@@ -96,12 +96,12 @@ class Miner:
     def __init__(self, table: AdultTable) -> None:
         self.table = table
         self.names = [ladder.name for ladder in table.ladders]
-        self.kept = [a for a, name in enumerate(self.names) if name not in LEFT_OUT]
-        self.sizes = [table.ladders[a].leaves for a in self.kept]
+        self.mined = [a for a, name in enumerate(self.names) if name not in LEFT_OUT]
+        self.sizes = [table.ladders[a].leaves for a in self.mined]
         self.rules = self._mined(table.columns)
 
     def _mined(self, columns: Sequence[Codes]) -> tuple[RuleSet, RuleSet]:
-        chosen = [columns[a] for a in self.kept]
+        chosen = [columns[a] for a in self.mined]
         return (
             association_rules(chosen, self.sizes, MIN_SUPPORT),
             association_rules([*chosen, self.table.salary], [*self.sizes, 2], MIN_SUPPORT, consequent=len(chosen)),

@@ -22,6 +22,7 @@ from pramana.datasets.census import salaries
 from pramana.experiments.outputs import Outputs
 from pramana.holder.audit.collusion import (
     GroupValues,
+    Holding,
     alone_posterior,
     independent_posteriors,
     independent_versions,
@@ -55,7 +56,7 @@ class Sizes:
     coalition: int
     audited: int
     levels: int
-    kept: int  # rows whose history is followed through every level
+    followed: int  # rows whose history is followed through every level
     timed: int  # rows a version is timed on
 
 
@@ -145,13 +146,17 @@ def figure_7(outputs: Outputs, salary: Codes, sizes: Sizes) -> None:
     source = KeyedLevels(design, lambda purpose, column: key.stream(purpose, "figure 7", column))
     seen = [(level, cells.code(source.version(level, true))) for level in wanted]
     apart = independent_posteriors(cells, independent_versions(cells, true, [level for level, _ in seen]))
-    best = accumulate(seen, lambda known, new: max(known, new, key=lambda member: member[0].steps))
+    best = accumulate(seen, _more_trusted)
     together = [float(alone_posterior(cells, *member).mean()) for member in best]
     by_size = [(m + 1, t, float(a.mean())) for m, (t, a) in enumerate(zip(together, apart, strict=True))]
     outputs.table(
         [{"recipients": m, "one process": t, "independent": a} for m, t, a in by_size], "levels-figure-7"
     )
     outputs.figure(coalition_picture(by_size), "levels-figure-7")
+
+
+def _more_trusted(known: Holding, new: Holding) -> Holding:
+    return max(known, new, key=lambda member: member[0].steps)
 
 
 # ---------------------------------------------------------------- Figure 8
@@ -190,8 +195,8 @@ def _overhead(
     name: str, order: list[Level], fresh: Level, marks: list[int], salary: Codes, sizes: Sizes
 ) -> list[dict[str, Any]]:
     design = LevelDesign({"salary": Uniform(50)})
-    true = {"salary": np.resize(salary, sizes.kept)}
-    source = RecordedLevels(design, sizes.kept)
+    true = {"salary": np.resize(salary, sizes.followed)}
+    source = RecordedLevels(design, sizes.followed)
     key, rows = Key.from_seed(SEED), []
     keyed = KeyedLevels(design, lambda purpose, column: key.stream(purpose, "figure 8", column))
     many = {"salary": np.resize(true["salary"], sizes.timed)}
@@ -309,11 +314,14 @@ def _counts(law: Floats, simulations: int, seed: int, independent: bool) -> NDAr
     for first in range(0, simulations, _BATCH):
         rows = min(_BATCH, simulations - first)
         true = np.empty(rows, code_dtype(size))
-        blocks = stream.blocks(first, rows)
-        drawn.draw(lambda _rows, _attempt, blocks=blocks: blocks, np.arange(rows, dtype=np.uint32), true)
+        _fill(true, drawn, stream.blocks(first, rows))
         versions = [_version(size, seed, context, level, true, first) for level, context in contexts.items()]
         total += np.bincount(joint_codes([true, *versions], (size,) * 4), minlength=size**4)
     return total.reshape((size,) * 4)
+
+
+def _fill(out: Codes, law: Weighted, blocks: NDArray[np.uint64]) -> None:
+    law.draw(lambda _rows, _attempt: blocks, np.arange(len(out), dtype=np.uint32), out)
 
 
 def _collusion(counts: NDArray[np.int64], simulations: int) -> Worst:

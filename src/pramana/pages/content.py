@@ -86,8 +86,7 @@ class Bar:
 
     @property
     def numbers(self) -> dict[str, float | None]:
-        values = self.published, self.estimate, self.low, self.high, self.true
-        return dict(zip(NUMBERS, values, strict=True))
+        return {name: getattr(self, name) for name in NUMBERS}
 
 
 @dataclass(frozen=True)

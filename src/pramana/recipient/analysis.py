@@ -82,9 +82,11 @@ def open_study(
             raise BundleError("Survey weights must be a column of the release", repr(weights))
         if not opened.certificate.attribute(weights).raw or plan.doubt(weights) != ColumnUncertainty():
             raise BundleError("Survey weights must be a column released unchanged", f"{weights!r}, changed")
-    study = study_of(opened, plan, axes, config.spark())
+    study = study_of(plan, axes, config.spark())
     if study is None:
-        return cell_study_of(opened, plan, axes, weights)
+        column = None if weights is None else axes.column(weights)
+        numbers = None if column is None else weights_of(column.axis, column.codes)
+        return CellStudy(axes, CellReader(plan, axes), opened.certificate.records, numbers)
     return replace(study, weights=weights)
 
 
@@ -226,11 +228,12 @@ def _worked_on(names: list[str], work: PartWork, bundle: Bundle) -> PartCounts:
     return work(bundle.pieces(names))
 
 
-def study_of(bundle: Bundle, plan: Plan, axes: BundleAxes, spark: SparkEngine | None = None) -> Study | None:
+def study_of(plan: Plan, axes: BundleAxes, spark: SparkEngine | None = None) -> Study | None:
     """The study of a bundle with a law; None for others, whose published values can be counted.
 
     With `spark` what is counted of columns with a domain is counted there.
     """
+    bundle = axes.bundle
     if not plan.countable:
         raise BundleError(
             "A release must have a law that recipients can undo",
@@ -333,8 +336,8 @@ def read_unchanged(attribute: Attribute, column: pa.ChunkedArray) -> UnchangedCo
 class CellReader:
     """Reads one column after the other, as questions ask for them."""
 
-    def __init__(self, bundle: Bundle, plan: Plan, axes: BundleAxes) -> None:
-        self.bundle, self.plan, self.axes = bundle, plan, axes
+    def __init__(self, plan: Plan, axes: BundleAxes) -> None:
+        self.bundle, self.plan, self.axes = axes.bundle, plan, axes
 
     @cached_property
     def cells(self) -> PublishedCells:
@@ -366,12 +369,3 @@ class CellReader:
             )
         codes = np.array([code_of.get(text, 0) for text in texts], code_dtype(domain.size))
         return np.asarray(codes[values_of(encoded.indices.fill_null(len(texts) - 1))])
-
-
-def cell_study_of(bundle: Bundle, plan: Plan, axes: BundleAxes, weights: str | None) -> CellStudy:
-    """The study of a bundle that has no law."""
-    numbers = None
-    if weights is not None:
-        column = axes.column(weights)
-        numbers = weights_of(column.axis, column.codes)
-    return CellStudy(axes, CellReader(bundle, plan, axes), bundle.certificate.records, numbers)

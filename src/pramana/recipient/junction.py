@@ -449,8 +449,8 @@ def _raked(shares: Array, like: Array, margins: Sequence[tuple[int, ...]], most:
     """Iterative proportional fitting to the margins of another table."""
     for _ in range(most):
         apart = 0.0
-        for kept in margins:
-            others = tuple(a for a in range(shares.ndim) if a not in kept)
+        for margin in margins:
+            others = tuple(a for a in range(shares.ndim) if a not in margin)
             own, wanted = shares.sum(axis=others, keepdims=True), like.sum(axis=others, keepdims=True)
             apart = max(apart, float(np.abs(own - wanted).sum()))
             shares = shares * np.divide(wanted, own, out=np.zeros_like(own), where=own > 0)

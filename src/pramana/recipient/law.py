@@ -50,7 +50,7 @@ class Factor(Protocol):
     def own_second_moment(self, shape: tuple[int, ...]) -> Array:
         """E[B[v,Z]^2 | v] for each value v, shaped to broadcast over a table."""
 
-    def moved(self, places: Mapping[int, int]) -> Factor:
+    def moved(self, positions: Mapping[int, int]) -> Factor:
         """The same factor on axes that were renumbered."""
 
 
@@ -105,8 +105,8 @@ class Keep:
         moment = (self.retention + q) * (1 / self.retention - b) ** 2 + (self.size - 1) * q * b * b
         return np.full((1,) * len(shape), moment)
 
-    def moved(self, places: Mapping[int, int]) -> Keep:
-        return Keep(tuple(places[a] for a in self.axes), self.retention, self.size)
+    def moved(self, positions: Mapping[int, int]) -> Keep:
+        return Keep(tuple(positions[a] for a in self.axes), self.retention, self.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +154,8 @@ class Matrix:
         wide: Array = own.transpose(order).reshape([n if a in self.axes else 1 for a, n in enumerate(shape)])
         return wide
 
-    def moved(self, places: Mapping[int, int]) -> Matrix:
-        return Matrix(tuple(places[a] for a in self.axes), self.matrix)
+    def moved(self, positions: Mapping[int, int]) -> Matrix:
+        return Matrix(tuple(positions[a] for a in self.axes), self.matrix)
 
 
 @dataclass(frozen=True)
@@ -196,8 +196,8 @@ def law_of(mechanism: Mechanism | Exchange, sizes: Mapping[str, int]) -> TableLa
         return TableLaw(tuple(sizes.values()), _record_factors(mechanism, names))
     if isinstance(mechanism, CoinGroups):
         own = [law_of(part, {n: sizes[n] for n in names if n in part.sizes}) for part in mechanism.parts]
-        places = [[i for i, n in enumerate(names) if n in part.sizes] for part in mechanism.parts]
-        moved = [f.moved(dict(enumerate(at))) for law, at in zip(own, places, strict=True) for f in law.factors]
+        positions = [[i for i, n in enumerate(names) if n in part.sizes] for part in mechanism.parts]
+        moved = [f.moved(dict(enumerate(at))) for law, at in zip(own, positions, strict=True) for f in law.factors]
         return TableLaw(tuple(sizes.values()), tuple(moved))
     if isinstance(mechanism, Product):
         groups: list[tuple[tuple[str, ...], Channel]] = [((n,), c) for n, c in mechanism.channels.items()]
@@ -208,11 +208,11 @@ def law_of(mechanism: Mechanism | Exchange, sizes: Mapping[str, int]) -> TableLa
             "Estimates are known for independent channels and for coins of records and groups",
             type(mechanism).__name__,
         )
-    factors = [_factor(channel, _places(columns, names)) for columns, channel in groups if {*columns} & {*names}]
+    factors = [_factor(channel, _axes_of(columns, names)) for columns, channel in groups if {*columns} & {*names}]
     return TableLaw(tuple(sizes.values()), tuple(f for f in factors if f is not None))
 
 
-def _places(columns: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:
+def _axes_of(columns: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:
     if absent := [column for column in columns if column not in names]:
         raise InputError(
             "Columns that were randomised together must be asked for together",
@@ -222,11 +222,11 @@ def _places(columns: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:
 
 
 def _record_factors(mechanism: RecordRetention, names: Sequence[str]) -> tuple[Factor, ...]:
-    places = tuple(i for i, name in enumerate(names) if name in mechanism.sizes)
-    size = math.prod(mechanism.sizes[names[i]] for i in places)
+    positions = tuple(i for i, name in enumerate(names) if name in mechanism.sizes)
+    size = math.prod(mechanism.sizes[names[i]] for i in positions)
     if size == 1 or mechanism.bound == 0:
         return ()
-    return (Keep(places, float(mechanism.retention), size),)
+    return (Keep(positions, float(mechanism.retention), size),)
 
 
 def _factor(channel: Channel, axes: tuple[int, ...]) -> Factor | None:

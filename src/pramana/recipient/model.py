@@ -359,10 +359,3 @@ class PublishedRecords(RecordSource):
     def statement(self) -> dict[str, Any]:
         kind = "cells" if self.several else "published"
         return {"kind": kind, "tables": [], "converged": True, "words": _WORDS[kind]}
-
-
-def source_of_records(bundle: Bundle, plan: Plan, study: Study | None, axes: BundleAxes) -> RecordSource:
-    """What synthetic records of a bundle are drawn from; `study` is that of a bundle with a law."""
-    if study is None:
-        return PublishedRecords(bundle, plan)
-    return ModelledRecords(axes, fit_records(study, list(axes)))

@@ -119,7 +119,7 @@ class FromCodes(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         self.sizes_ = {n: sizes.get(n, int(c.max(initial=0)) + 1) for n, c in columns.items()}
         return columns
 
-    def _asked(self, X: Any) -> dict[str, Codes]:  # noqa: N803
+    def _columns(self, X: Any) -> dict[str, Codes]:  # noqa: N803
         """The columns of records to predict."""
         check_is_fitted(self)
         return self._named(validate_data(self, X, reset=False), self.sizes_)
@@ -164,7 +164,7 @@ class RandomisedClassifier(ClassifierMixin, FromCodes):  # type: ignore[misc]
         return np.asarray(self.classes_[np.argmax(chances, axis=1)])
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
-        return self._chances(self._asked(X))
+        return self._chances(self._columns(X))
 
     def _learn(self, table: Tables) -> None:
         raise NotImplementedError
@@ -472,7 +472,7 @@ class RandomisedLinearRegression(RegressorMixin, FromCodes):  # type: ignore[mis
         return self
 
     def predict(self, X: Any) -> Array:  # noqa: N803
-        columns = self._asked(X)
+        columns = self._columns(X)
         parts = [design[columns[n]] for n, design in zip(self.feature_codes_, self.designs_, strict=True)]
         return np.asarray(self.intercept_ + np.concatenate(parts, axis=1) @ self.coef_)
 

@@ -37,7 +37,7 @@ from pramana.methods.registry import restore
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import available_cores
 from pramana.recipient.analysis import BundleAxes, require_valid, study_of
-from pramana.recipient.model import RecordSource, source_of_records
+from pramana.recipient.model import ModelledRecords, PublishedRecords, RecordSource, fit_records
 from pramana.rows.protocol import Progress, no_progress
 from pramana.run.config import ExecutionConfig
 from pramana.run.write import file_entry
@@ -157,8 +157,10 @@ def synthesise(
 def records_of(bundle: Bundle, config: ExecutionConfig | None = None) -> RecordSource:
     """What the records of a bundle are drawn from; the bundle may still be on its way to its place."""
     plan, axes = restore(bundle.certificate), BundleAxes(bundle)
-    study = study_of(bundle, plan, axes, None if config is None else config.spark())
-    return source_of_records(bundle, plan, study, axes)
+    study = study_of(plan, axes, None if config is None else config.spark())
+    if study is None:
+        return PublishedRecords(bundle, plan)
+    return ModelledRecords(axes, fit_records(study, list(axes)))
 
 
 def write_records(

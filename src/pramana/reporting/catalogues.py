@@ -52,7 +52,7 @@ class DescribedRelease:
 
     @property
     def files(self) -> dict[str, WrittenFile]:
-        """The files of the data by their places in the bundle, in the order of their rows."""
+        """The files of the data by their paths in the bundle, in the order of their rows."""
         parts = self.certificate.parts
         if parts is None:
             entry = self.certificate.files[self.name]
@@ -161,14 +161,14 @@ def _distribution(release: DescribedRelease) -> list[dict[str, object]]:
     files: list[dict[str, object]] = [
         {
             "@type": "cr:FileObject",
-            "@id": place,
-            "name": place,
-            "contentUrl": place,
+            "@id": path,
+            "name": path,
+            "contentUrl": path,
             "contentSize": f"{file.size} B",
             "encodingFormat": form,
             "sha256": file.sha256,
         }
-        for place, file in release.files.items()
+        for path, file in release.files.items()
     ]
     if release.certificate.parts is None:
         return files
