@@ -340,10 +340,11 @@ def test_modes_are_the_first_of_the_commonest(case: tuple[Table, int], seed: int
 def test_losses_are_the_direct_sums(case: tuple[Table, int]) -> None:
     table, k = case
     groups = mdav(table, k)
-    losses = [information_loss(groups, values) for values in table.values()]
+    losses = [information_loss(groups, values, class_medians(groups, values)) for values in table.values()]
     standardised, total = Fraction(0), 0
     for column, values in zip(losses, table.values(), strict=True):
-        within, whole = sse(values.tolist(), members(groups)), len(values) * variance(values.tolist())
+        medians = class_medians(groups, values)[groups.class_of]
+        within, whole = Fraction(int(((values - medians) ** 2).sum())), len(values) * variance(values.tolist())
         assert (column.sse, column.sst) == (float(within), float(whole))
         assert column.share == (float(within / whole) if whole else 0)
         if whole:
@@ -362,7 +363,7 @@ def test_the_loss_of_other_published_values(case: tuple[Table, int]) -> None:
     direct = sum((values - medians[groups.class_of]) ** 2)
     loss = information_loss(groups, values, medians)
     assert loss.sse == float(direct)
-    assert loss.sse >= information_loss(groups, values).sse
+    assert loss.sse >= float(sse(values.tolist(), members(groups)))
     rounded = class_means(groups, values, 1)
     exact = sum(
         (Fraction(x) - Fraction(rounded[c])) ** 2 for x, c in zip(values.tolist(), groups.class_of, strict=True)
@@ -382,17 +383,8 @@ def test_k_must_be_within_the_rows() -> None:
             optimal_univariate(ages, k)
 
 
-def test_a_microaggregation_is_checked_and_cannot_be_changed() -> None:
-    class_of = np.array([0, 0, 1, 1, 1], np.int32)
-    groups = Microaggregation(class_of, 2)
-    class_of[0] = 1
-    assert groups.class_of.tolist() == [0, 0, 1, 1, 1] and groups.sizes.tolist() == [2, 3]
-    with pytest.raises(ValueError, match="read-only"):
-        groups.class_of[0] = 1
+def test_the_sizes_of_classes_are_checked() -> None:
+    assert Microaggregation(np.array([0, 0, 1, 1, 1], np.int32), 2).sizes.tolist() == [2, 3]
     for wrong in ([0, 0, 1], [0, 0, 0, 0], [0, 0, 2, 2]):
         with pytest.raises(SchemaError, match="Classes must have from 2 to 3 rows"):
             Microaggregation(np.array(wrong, np.int32), 2)
-    with pytest.raises(SchemaError, match="numbered from 0"):
-        Microaggregation(np.array([-1, -1, 0, 0], np.int32), 2)
-    with pytest.raises(SchemaError, match="32-bit"):
-        Microaggregation(np.array([0, 0], np.int64), 2)

@@ -22,10 +22,9 @@ from pramana.methods.cells import (
     cell_admitted,
     cell_codes,
     cells_named,
-    joint_appearance,
     list_column,
 )
-from pramana.methods.columns import Quasi, ShownNumbers
+from pramana.methods.columns import Quasi, ShownNumbers, joint_appearance
 from pramana.methods.protocol import TableMaker
 from pramana.methods.usefulness import CellLook
 from pramana.randomness.samplers import Codes

@@ -25,7 +25,7 @@ from pramana.counting import _classes
 from pramana.counting.classes import Ladder
 from pramana.errors import BundleError, RecipeError, SchemaError
 from pramana.io.columns import numbers, texts, values_of
-from pramana.methods.columns import Quasi
+from pramana.methods.columns import Quasi, by_appearance
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes, code_dtype, joint_codes
 
@@ -408,26 +408,6 @@ def _ends(cell: object, code: Mapping[str, int]) -> tuple[str, str] | None:
 def cell_codes(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """A code for every row, equal where the cells are and only there, by first appearance; and a row of each."""
     return by_appearance(_keys(column))
-
-
-def joint_appearance(
-    columns: Sequence[NDArray[np.integer]], rows: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The same of rows by several columns of codes together."""
-    number, first = np.zeros(rows, np.int64), np.zeros(0, np.int64)
-    for codes in columns:
-        appeared, first = by_appearance(number * (int(codes.max(initial=0)) + 1) + codes)
-        number = appeared.astype(np.int64)
-    return number, first
-
-
-def by_appearance(keys: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Keys numbered in the order they first appear, and where that is."""
-    _, rows, codes = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(rows)
-    number = np.empty(len(order), np.uint32)
-    number[order] = np.arange(len(order), dtype=np.uint32)
-    return number[codes], rows[order].astype(np.int64)
 
 
 def _keys(column: Any) -> NDArray[np.uint64]:

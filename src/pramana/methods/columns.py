@@ -389,6 +389,29 @@ def _upper(hierarchy: Hierarchy, level: int, domain: Domain) -> list[tuple[NDArr
     return steps
 
 
+# Rows numbered by what they have in common.
+
+
+def joint_appearance(
+    columns: Sequence[NDArray[np.integer]], rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """`by_appearance` of rows by several columns of codes together."""
+    number, first = np.zeros(rows, np.int64), np.zeros(0, np.int64)
+    for codes in columns:
+        appeared, first = by_appearance(number * (int(codes.max(initial=0)) + 1) + codes)
+        number = appeared.astype(np.int64)
+    return number, first
+
+
+def by_appearance(keys: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Keys numbered in the order they first appear, and where that is."""
+    _, rows, codes = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(rows)
+    number = np.empty(len(order), np.uint32)
+    number[order] = np.arange(len(order), dtype=np.uint32)
+    return number[codes], rows[order].astype(np.int64)
+
+
 # Columns of numbers, read as the decimals that they are written as; what cannot be read so is refused.
 #
 # A number of a file of doubles is the shortest decimal that is read as it: 0.1 is one tenth, in Parquet as in CSV.

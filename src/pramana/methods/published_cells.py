@@ -29,10 +29,9 @@ from pramana.methods.cells import (
     cells_named,
     companion,
     expected_counts,
-    joint_appearance,
     reconstructed,
 )
-from pramana.methods.columns import Quasi, QuasiForm, restored_quasi
+from pramana.methods.columns import Quasi, QuasiForm, joint_appearance, restored_quasi
 from pramana.methods.usefulness import CellLook
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pramana.mechanisms.channel import Channel, Dense, Retention
 from pramana.mechanisms.table import CoinGroups, Mechanism, RecordRetention
 from pramana.mechanisms.table import Product as ProductMechanism
+from pramana.methods.columns import joint_appearance
 from pramana.theory import pk, rounding
 
 # The error a recipient must expect in a table, known before any data is: for choosing between mechanisms.
@@ -40,7 +41,7 @@ def variance_inflation(mechanism: Mechanism, table: Sequence[str], halves: bool 
     `halves`: of two values a column, each half of the values, which are kept as often as each of them.
     """
     if isinstance(mechanism, RecordRetention):
-        cells = 1 << min(len(table), 200) if halves else math.prod(mechanism.sizes[name] for name in table)
+        cells = 1 << min(len(table), 200) if halves else _product(mechanism.sizes[name] for name in table)
         return pk.variance_factor(float(mechanism.retention), cells)
     if isinstance(mechanism, ProductMechanism):
         return math.prod(channel_inflation(mechanism.channels[name], halves) for name in table)
@@ -277,9 +278,7 @@ def worth_of_law(
     worth = []
     for names in tables:
         cells = _product(mechanism.sizes[name] for name in names)
-        if isinstance(mechanism, RecordRetention):
-            inflation = pk.variance_factor(float(mechanism.retention), cells)
-        elif inflations:
+        if inflations:
             inflation = math.prod(inflations[name] for name in names)
         else:
             inflation = variance_inflation(mechanism, names)
@@ -334,11 +333,7 @@ def _of_groups(
     names: tuple[str, ...], looks: Mapping[str, CellLook], sizes: Ints, left_out: int, exact: bool
 ) -> TableWorth:
     cells = _product(looks[name].leaves for name in names)
-    group = np.zeros(len(sizes), np.int64)
-    for name in names:
-        cell = looks[name].cell
-        group = np.unique(group * (int(cell.max(initial=0)) + 1) + cell, return_inverse=True)[1]
-    _, first = np.unique(group, return_index=True)
+    group, first = joint_appearance([looks[name].cell for name in names], len(sizes))
     rows = np.bincount(group, sizes)
     total = float(rows.sum()) + left_out
     widths = [looks[name].width[first] for name in names]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -30,6 +30,7 @@ from pramana.methods.columns import (
     ShownNumbers,
     check_reach,
     coded,
+    joint_appearance,
     leaves_of,
     number_of,
     number_values,
@@ -37,8 +38,10 @@ from pramana.methods.columns import (
     stated_decimals,
 )
 from pramana.methods.microaggregate.grouping import (
+    ExactColumn,
     Microaggregation,
     Numbers,
+    by_row,
     class_medians,
     class_modes,
     information_loss,
@@ -157,23 +160,19 @@ class NumberColumn:
 
         Integers where decimals are none, and for medians of integers; the nearest doubles otherwise.
         """
-        exact = self._medians(groups) if aggregate == "median" else self._means(groups)
+        unit = 10**self.places
+        if aggregate == "median":
+            exact = [Fraction(number) / unit for number in class_medians(groups, self.values).tolist()]
+        else:
+            column = ExactColumn.of(self.values)
+            sums = zip(groups.sums(column.whole), groups.sizes.tolist(), strict=True)
+            exact = [Fraction(total, size * column.unit * unit) for total, size in sums]
         if decimals is not None:
             exact = [Fraction(round(number, decimals)) for number in exact]
         keeps_integers = aggregate == "median" and self.places == 0
         if self.values.dtype.kind == "i" and (keeps_integers if decimals is None else decimals <= 0):
             return np.array([int(number) for number in exact], np.int64)
         return np.array([float(number) for number in exact])
-
-    def _means(self, groups: Microaggregation) -> list[Fraction]:
-        sums = np.full(groups.classes, Fraction(0), object)
-        np.add.at(sums, groups.class_of, np.array([Fraction(x) for x in self.values.tolist()], object))
-        unit = 10**self.places
-        return [total / (size * unit) for total, size in zip(sums, groups.sizes.tolist(), strict=True)]
-
-    def _medians(self, groups: Microaggregation) -> list[Fraction]:
-        medians = class_medians(groups, self.values)
-        return [Fraction(number) / 10**self.places for number in medians.tolist()]
 
 
 def number_column(name: str, rows: Rows) -> NumberColumn:
@@ -255,7 +254,9 @@ def aggregate(
     aggregates = {c.name: c.published(groups, design.aggregate, design.decimals.get(c.name)) for c in columns}
     modes = {a.name: class_modes(groups, codes[a.name], a.coded.size) for a in categories}
     labels = {a.name: [leaves_of(a)[code] for code in modes[a.name]] for a in categories}
-    alike = _alike([*aggregates.values(), *map(np.array, labels.values())])
+    published = [*aggregates.values(), *map(np.array, labels.values())]
+    # classes with the same published cells share a number
+    alike, _ = joint_appearance([np.unique(cells, return_inverse=True)[1] for cells in published], groups.classes)
     sizes = np.bincount(alike, groups.sizes).astype(np.int64)
     losses = {c.name: information_loss(groups, c.numbers, aggregates[c.name]) for c in columns}
     units = None  # whose the rows of each class are, where people have several
@@ -271,8 +272,11 @@ def aggregate(
         changed={n: _up(float(np.mean(modes[n][groups.class_of] != codes[n])), _PERCENT) for n in modes},
         single_valued=single,
         inferred=inferred,
-        **({} if units is None else _of_units(units, int(sizes.min()))),
     )
+    if units is not None:
+        persons = {} if units.owners.largest == "person" else {"persons": units.k("person")}
+        fewest = int(sizes.min())
+        measured = msgspec.structs.replace(measured, unit=units.owners.largest, fewest_records=fewest, **persons)
     cells: dict[str, Column] = {name: numbers(values) for name, values in aggregates.items()}
     cells |= {name: label_column(of_classes) for name, of_classes in labels.items()}
     return Aggregated(groups, cells, measured)
@@ -289,9 +293,7 @@ def _grouped(
     order = np.lexsort((coins, *categories[::-1]))
     ordered = [c.values[order] for c in columns]
     groups = optimal_univariate(ordered[0], design.k) if design.algorithm == "optimal" else mdav(ordered, design.k)
-    class_of = np.empty_like(groups.class_of)
-    class_of[order] = groups.class_of
-    return Microaggregation(class_of, design.k)
+    return Microaggregation(by_row(groups.class_of, order), design.k)
 
 
 def _grouped_units(
@@ -314,18 +316,6 @@ def _grouped_units(
         msgspec.structs.replace(design, k=wanted), own, [codes[at] for codes in categories.values()], coins[at]
     )
     return Microaggregation(of_lines.class_of[lines.line_of_row], wanted, uncut=True)
-
-
-def _of_units(units: UnitsInClasses, fewest: int) -> dict[str, Any]:
-    largest = units.owners.largest
-    persons = {} if largest == "person" else {"persons": units.k("person")}
-    return {"unit": largest, "fewest_records": fewest, **persons}
-
-
-def _alike(published: Sequence[NDArray[np.generic]]) -> NDArray[np.int64]:
-    """For each class a number that classes with the same published cells share."""
-    cells = [np.unique(column, return_inverse=True)[1] for column in published]
-    return np.unique(np.stack(cells), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _inferences(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
@@ -46,44 +46,37 @@ class ExactColumn:
             return Fraction(0)
         return self.squares - Fraction(sum(self.whole) ** 2, len(self.whole) * self.unit**2)
 
-    def class_sums(self, class_of: Sequence[int], classes: int) -> list[int]:
-        sums = [0] * classes
-        for number, x in zip(class_of, self.whole, strict=True):
-            sums[number] += x
-        return sums
-
 
 @dataclass(frozen=True, eq=False)
 class Microaggregation:
     """For every row its class. Classes are numbered from 0 and have from k to 2k - 1 rows, fewer than 2k because a
-    class of 2k could be cut in two; `uncut` where rows of one person stay together. `sizes` is computed; both
-    arrays are read-only."""
+    class of 2k could be cut in two; `uncut` where rows of one person stay together."""
 
     class_of: NDArray[np.int32]
     k: int
     uncut: bool = False
-    sizes: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
-        class_of = np.array(self.class_of)
-        if class_of.ndim != 1 or class_of.dtype != np.int32:
-            raise SchemaError("A microaggregation must have one 32-bit class for each row")
-        _check_k(self.k, len(class_of))
-        if class_of.min() < 0:
-            raise SchemaError("Classes must be numbered from 0", "a negative number")
-        sizes = np.bincount(class_of)
-        if sizes.min() < self.k or (sizes.max() >= 2 * self.k and not self.uncut):
+        _check_k(self.k, len(self.class_of))
+        least, most = self.sizes.min(), self.sizes.max()
+        if least < self.k or (most >= 2 * self.k and not self.uncut):
             raise SchemaError(
-                f"Classes must have from {self.k} to {2 * self.k - 1} rows",
-                f"from {sizes.min()} to {sizes.max()}",
+                f"Classes must have from {self.k} to {2 * self.k - 1} rows", f"from {least} to {most}"
             )
-        for name, array in (("class_of", class_of), ("sizes", sizes)):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        return np.bincount(self.class_of)
 
     @property
     def classes(self) -> int:
         return len(self.sizes)
+
+    def sums(self, whole: Sequence[int]) -> list[int]:
+        """Of each class, exactly: integers of any size, one for each row."""
+        sums = np.zeros(self.classes, object)
+        np.add.at(sums, self.class_of, np.array(whole, object))
+        return sums.tolist()
 
 
 def mdav(table: Sequence[Numbers], k: int) -> Microaggregation:
@@ -110,7 +103,7 @@ def mdav(table: Sequence[Numbers], k: int) -> Microaggregation:
         k,
         in_order,
     )
-    return Microaggregation(_by_row(in_order, order), k)
+    return Microaggregation(by_row(in_order, order), k)
 
 
 def optimal_univariate(column: Numbers, k: int) -> Microaggregation:
@@ -125,7 +118,7 @@ def optimal_univariate(column: Numbers, k: int) -> Microaggregation:
     _check_k(k, len(column))
     order = np.argsort(column, kind="stable")
     sizes = _best_sizes(ExactColumn.of(column[order]).whole, k)
-    return Microaggregation(_by_row(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), order), k)
+    return Microaggregation(by_row(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), order), k)
 
 
 def _check_k(k: int, rows: int) -> None:
@@ -133,7 +126,8 @@ def _check_k(k: int, rows: int) -> None:
         raise UnreachableError(f"k must be from 1 to the number of rows, {rows}", str(k))
 
 
-def _by_row(in_order: NDArray[np.int32], order: NDArray[np.intp]) -> NDArray[np.int32]:
+def by_row(in_order: NDArray[np.int32], order: NDArray[np.intp]) -> NDArray[np.int32]:
+    """The classes of rows that were taken in this order."""
     class_of = np.empty_like(in_order)
     class_of[order] = in_order
     return class_of
@@ -194,17 +188,16 @@ class ColumnLoss:
     share: float
 
 
-def information_loss(groups: Microaggregation, column: Numbers, published: Numbers | None = None) -> ColumnLoss:
-    """The loss of publishing, in every class, the exact mean, or the value that `published` has for the class.
+def information_loss(groups: Microaggregation, column: Numbers, published: Numbers) -> ColumnLoss:
+    """The loss of publishing, in every class, the value that `published` has for it.
 
-    A median or a rounded mean never has a smaller loss. Sums are exact, and each result is rounded once.
+    No value has a smaller loss than the mean. Sums are exact, and each result is rounded once.
     """
-    exact = ExactColumn.of(column)
-    sums = exact.class_sums(groups.class_of.tolist(), groups.classes)
-    if published is None:
-        sse = exact.squares - _between(sums, groups.sizes.tolist(), exact.unit)
-    else:
-        sse = _distance(exact, sums, groups, ExactColumn.of(published))
+    exact, shown = ExactColumn.of(column), ExactColumn.of(published)
+    mixed = sum(p * total for p, total in zip(shown.whole, groups.sums(exact.whole), strict=True))
+    own = sum(size * p * p for p, size in zip(shown.whole, groups.sizes.tolist(), strict=True))
+    # the sum of (x - p)^2, p the value published for the class of x
+    sse = exact.squares - Fraction(2 * mixed, exact.unit * shown.unit) + Fraction(own, shown.unit**2)
     sst = exact.sst
     return ColumnLoss(float(sse), float(sst), float(sse / sst) if sst else 0.0)
 
@@ -216,21 +209,6 @@ def standardised_loss(columns: Sequence[ColumnLoss], rows: int) -> float:
     """
     varying = sum(column.sst > 0 for column in columns)
     return rows * sum(column.share for column in columns) / float(rows * varying) if varying else 0.0
-
-
-def _between(sums: list[int], sizes: list[int], unit: int) -> Fraction:
-    """The sum of S^2 / m over the classes; those of one size share a denominator and are added as integers."""
-    by_size: Counter[int] = Counter()
-    for total, size in zip(sums, sizes, strict=True):
-        by_size[size] += total * total
-    return sum((Fraction(squares, size) for size, squares in by_size.items()), Fraction(0)) / unit**2
-
-
-def _distance(exact: ExactColumn, sums: list[int], groups: Microaggregation, published: ExactColumn) -> Fraction:
-    """The sum of (x - p)^2, p the value published for the class of x."""
-    mixed = sum(p * total for p, total in zip(published.whole, sums, strict=True))
-    own = sum(size * p * p for p, size in zip(published.whole, groups.sizes.tolist(), strict=True))
-    return exact.squares - Fraction(2 * mixed, exact.unit * published.unit) + Fraction(own, published.unit**2)
 
 
 # What is published for a class: its mean, its median or its commonest value. `published[groups.class_of]`

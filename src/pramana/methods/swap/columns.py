@@ -18,7 +18,7 @@ from pramana.bundle.form import Form
 from pramana.errors import RecipeError, UnreachableError
 from pramana.io.codes import domain_from_data, encode, has_missing
 from pramana.io.columns import numbers
-from pramana.methods.columns import coded, number_values
+from pramana.methods.columns import coded, joint_appearance, number_values
 from pramana.methods.perturbed import PerturbedDesign, refuse_domains
 from pramana.methods.recipe import Recipe
 from pramana.randomness.samplers import Codes
@@ -245,9 +245,10 @@ def _by_rank(column: NumberedColumn, codes: Codes, rows: Rows, design: SwapDesig
 
 def _of_records(codes: Mapping[str, Codes], rows: Rows, design: SwapDesign, context: str) -> Ints:
     records = rows.records
-    alike = _joint([codes[n] for n in design.similar], records)
-    own = _joint([codes[n] for n in design.columns], records)
-    size = np.bincount(both := _joint([alike, own], records))[both]
+    alike, _ = joint_appearance([codes[n] for n in design.similar], records)
+    own, _ = joint_appearance([codes[n] for n in design.columns], records)
+    both, _ = joint_appearance([alike, own], records)
+    size = np.bincount(both)[both]
     risky = size < (design.below or 0)
     coins = rows.stream("exchange", context, "", 0).words(0, records)
     wanted = max(pairs_wanted(design.rate, records), 1)
@@ -263,10 +264,3 @@ def _enough(pairs: Ints, design: SwapDesign, records: int) -> Ints:
             "Lower rate, or name fewer columns in similar." if design.kind == "record" else "Lower rate.",
         )
     return pairs[:wanted]
-
-
-def _joint(columns: Sequence[NDArray[np.integer]], records: int) -> Ints:
-    joint = np.zeros(records, np.int64)
-    for column in columns:
-        joint = np.unique(joint * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].reshape(-1)
-    return joint
