@@ -145,6 +145,15 @@ def named_in(folder: Path, text: str, what: str, error: type[InputError] = Recip
     return named.absolute() if _SCHEME.match(str(named)) else named  # as text it would be half a URL
 
 
+def arrow_file(path: AnyPath) -> Any:
+    """A file of this machine or an object of a store, opened by Arrow for reading."""
+    if isinstance(path, StorePath):
+        return path.open()
+    import pyarrow as pa
+
+    return pa.OSFile(str(path))
+
+
 def arrow_input(path: AnyPath) -> Any:
     """What Arrow's readers take: a path of this machine as it is, and an object of a store opened."""
     return path.open() if isinstance(path, StorePath) else path

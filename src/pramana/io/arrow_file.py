@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pramana.errors import SourceError
-from pramana.files.store_path import AnyPath, StorePath, store_error
+from pramana.files.locations import arrow_file
+from pramana.files.store_path import StorePath, store_error
 from pramana.io.columns import checked, select
 
 if TYPE_CHECKING:
@@ -18,10 +19,9 @@ if TYPE_CHECKING:
 
 
 def batches(source: Source, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
-    path = source.path
-    assert path is not None
+    path = source.file
     try:
-        with _opened(path) as file, pa.ipc.open_file(file) as reader:
+        with arrow_file(path) as file, pa.ipc.open_file(file) as reader:
             names = select(reader.schema.names, wanted, str(path))
             for number in range(reader.num_record_batches):
                 batch = reader.get_batch(number)
@@ -35,10 +35,6 @@ def batches(source: Source, wanted: Sequence[str] | None, rows: int) -> Iterator
         if isinstance(path, StorePath) and (refusal := store_error(path, error)) is not None:
             raise refusal from None
         raise SourceError(f"The source {path} must be a readable Arrow file", "damaged data") from None
-
-
-def _opened(path: AnyPath) -> pa.NativeFile:
-    return path.open() if isinstance(path, StorePath) else pa.OSFile(str(path))
 
 
 def write_copy(path: Path, form: str, export: Export) -> None:  # noqa: ARG001 - there is one form

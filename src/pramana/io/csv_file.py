@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from pramana.errors import SourceError
-from pramana.files.store_path import AnyPath, StorePath
+from pramana.files.store_path import AnyPath
 from pramana.io.columns import select
+from pramana.io.csv_blocks import CsvPart
 from pramana.io.formats import files_of, kind_of
 from pramana.io.text_file import TextFile, is_wide_text
 
@@ -99,24 +100,16 @@ class CsvReading:
         }
         return cls(file, names, options), header.records
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The wanted columns, some rows at a time."""
-        with self.faults(), self.opened() as file, pacsv.open_csv(file, **self.options) as reader:
+    def batches(self, part: CsvPart | None = None) -> Iterator[pa.RecordBatch]:
+        """The wanted columns of all rows, or of those of a part, some at a time."""
+        opened = self.file.open() if part is None else part.open(self.path)
+        with self.faults(), opened as file, pacsv.open_csv(file, **self.options) as reader:
             for batch in reader:
                 yield batch.select(self.names)
 
     def table(self) -> pa.Table:
-        with self.faults(), self.opened() as file:
+        with self.faults(), self.file.open() as file:
             return pacsv.read_csv(file, **self.options).select(self.names)
-
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[Any]:
-        """What Arrow reads: the path itself, or the bytes that a packed file stands for."""
-        if self.file.packed is None and not isinstance(self.path, StorePath):
-            yield self.path
-            return
-        with self.file.open() as stream:
-            yield stream
 
     @contextlib.contextmanager
     def faults(self) -> Iterator[None]:
@@ -160,15 +153,13 @@ class CsvReading:
 
 def read(source: Source, wanted: Sequence[str] | None) -> pa.Table:
     """The wanted columns (all, if None) of a file or a folder."""
-    assert source.path is not None
-    tables = [reading.table() for reading in CsvReading.of_files(source, source.path, wanted)]
+    tables = [reading.table() for reading in CsvReading.of_files(source, source.file, wanted)]
     return pa.concat_tables(tables) if len(tables) > 1 else tables[0]
 
 
 def batches(source: Source, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:  # noqa: ARG001
     """The same some rows at a time: as many as a block of the file has."""
-    assert source.path is not None
-    for reading in CsvReading.of_files(source, source.path, wanted):
+    for reading in CsvReading.of_files(source, source.file, wanted):
         yield from reading.batches()
 
 

@@ -55,10 +55,22 @@ def quoted(name: str) -> str:
 class Database(ABC):
     """A connection. What was created and not committed when it is closed was never there."""
 
-    _connection: Any
-
-    def __init__(self, section: str) -> None:
+    def __init__(self, url: str, section: str, writing: bool) -> None:
         self._where = f"The database of [{section}]"
+        self._connection = self._connected(url, section, writing)
+        try:
+            self._begin(writing)
+        except BaseException:
+            self.close()
+            raise
+
+    @abstractmethod
+    def _connected(self, url: str, section: str, writing: bool) -> Any:
+        """The driver's connection."""
+
+    @abstractmethod
+    def _begin(self, writing: bool) -> None:
+        """Begin the one transaction of the connection."""
 
     @abstractmethod
     def batches(self, what: str | TableName, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:

@@ -47,20 +47,17 @@ _FAULTS = {  # class of the package's error: what it means
 class DuckDB(Database):
     """A connection to a file that exists, with one transaction."""
 
-    def __init__(self, url: str, section: str, writing: bool) -> None:
+    def _connected(self, url: str, section: str, writing: bool) -> Any:
         duckdb = driver("duckdb", "duckdb", "DuckDB")
-        super().__init__(section)
         path = file_of(url, section)
         _check_file(path, self._where)
         with self._plainly("must be a DuckDB file that is free"):
-            self._connection = duckdb.connect(path, read_only=not writing, config=dict(_SETTINGS))
-        try:
-            with self._plainly("must be usable"):
-                self._connection.execute("SET TimeZone = 'UTC'")
-                self._connection.begin()
-        except BaseException:
-            self.close()
-            raise
+            return duckdb.connect(path, read_only=not writing, config=dict(_SETTINGS))
+
+    def _begin(self, writing: bool) -> None:  # noqa: ARG002 - told when it was connected
+        with self._plainly("must be usable"):
+            self._connection.execute("SET TimeZone = 'UTC'")
+            self._connection.begin()
 
     def batches(self, what: str | TableName, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
         name, query = named_query(what)

@@ -20,6 +20,7 @@ from pramana.errors import MissingExtraError, SourceError, install_command
 from pramana.files.atomic import open_regular
 from pramana.files.locations import arrow_input
 from pramana.files.store_path import AnyPath, StorePath
+from pramana.io.text_file import PACKED_MARKS, TEXT_MARKS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -205,23 +206,21 @@ def _readable(name: str, form: str) -> FileKind:
 _UNPACK = "Unpack it first."
 _PACKED_TEXT = "A packed CSV file can be read; unpack any other first."
 _DATABASE = "Name it by its url in [source]."
-_ENCODED = 'Set encoding = "{}" in [source].'
-# offset and bytes; the marks of UTF-32 before those of UTF-16, with which they begin
+# offset and bytes
 _MARKS: tuple[tuple[int, bytes, FileKind], ...] = (
     *(
         (offset, mark, _readable(title, entry.name))
         for entry in FORMATS.values()
         for offset, mark, title in entry.marks
     ),
-    (0, b"\x1f\x8b", FileKind("a gzip file", _PACKED_TEXT)),
-    (0, b"\x28\xb5\x2f\xfd", FileKind("a zstd file", _PACKED_TEXT)),
+    *((0, mark, FileKind(f"a {name} file", _PACKED_TEXT)) for mark, name in PACKED_MARKS.items()),
     (4, b"1AY&SY", FileKind("a bzip2 file", _UNPACK)),
     (0, b"\xfd7zXZ\0", FileKind("an xz file", _UNPACK)),
     (0, b"7z\xbc\xaf\x27\x1c", FileKind("a 7-Zip file", _UNPACK)),
-    (0, b"\xff\xfe\0\0", FileKind("text in UTF-32", _ENCODED.format("utf-32"), is_text=True)),
-    (0, b"\0\0\xfe\xff", FileKind("text in UTF-32", _ENCODED.format("utf-32"), is_text=True)),
-    (0, b"\xff\xfe", FileKind("text in UTF-16", _ENCODED.format("utf-16"), is_text=True)),
-    (0, b"\xfe\xff", FileKind("text in UTF-16", _ENCODED.format("utf-16"), is_text=True)),
+    *(
+        (0, mark, FileKind(f"text in {name.upper()}", f'Set encoding = "{name}" in [source].', is_text=True))
+        for mark, name in TEXT_MARKS
+    ),
     (0, b"FEA1", FileKind("a Feather file of version 1", "Write it again as Parquet or Arrow.")),
     (0, b"SQLite format 3\0", FileKind("an SQLite database", _DATABASE)),
     (8, b"DUCK", FileKind("a DuckDB database", _DATABASE)),

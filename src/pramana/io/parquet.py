@@ -109,8 +109,7 @@ def _by_row_groups(path: AnyPath, names: list[str], text: list[str]) -> pa.Table
 
 def read(source: Source, wanted: Sequence[str] | None) -> pa.Table:
     """The wanted columns (all, if None) of a file or a folder."""
-    path = source.path
-    assert path is not None
+    path = source.file
     with parquet_faults(path):
         if path.is_file():  # the reader of single files; that of folders takes longer to load than to read
             names, text = parquet_columns(path, pq.read_schema(arrow_input(path)), wanted)
@@ -122,8 +121,7 @@ def read(source: Source, wanted: Sequence[str] | None) -> pa.Table:
 
 
 def batches(source: Source, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
-    path = source.path
-    assert path is not None
+    path = source.file
     with parquet_faults(path):
         if path.is_file():
             names, text = parquet_columns(path, pq.read_schema(arrow_input(path)), wanted)

@@ -15,11 +15,11 @@ from itertools import islice
 from typing import Any, cast
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
 from pramana.files.locations import arrow_input
+from pramana.files.store_path import AnyPath
 from pramana.io.codes import is_ordered
 from pramana.io.columns import checked
 from pramana.io.csv_blocks import CsvPart, Do, Effect, is_cuttable, parts_of, scans_of
@@ -45,37 +45,26 @@ class Piece:
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """The wanted columns, some rows at a time."""
-        settling = self.source.settling
         if self.part is None:
             for batch in self.source.batches(columns, _ROWS):
                 yield pa.Table.from_batches([batch])
             return
-        if isinstance(self.part, CsvPart):
-            for table in self._rows_of_csv(self.part, columns):
-                yield settling.table(table)
-            return
-        path = self.source.path
-        assert path is not None
-        with self.source.faults(), parquet_faults(path):
+        settling = self.source.settling
+        with self.source.faults():
             for batch in self._batches(list(columns)):
                 if batch.num_rows:
                     yield settling.table(checked(pa.Table.from_batches([batch]), columns))
 
-    def _rows_of_csv(self, part: CsvPart, columns: Sequence[str]) -> Iterator[pa.Table]:
-        path = self.source.path
-        assert path is not None
-        with self.source.faults():
-            [reading] = CsvReading.of_files(self.source, path, columns, in_full=False)
-            with (
-                reading.faults(),
-                part.open(path) as stream,
-                pacsv.open_csv(stream, **reading.options) as reader,
-            ):
-                for batch in reader:
-                    if batch.num_rows:
-                        yield pa.Table.from_batches([batch]).select(reading.names)
-
     def _batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        path = self.source.file
+        if isinstance(self.part, CsvPart):
+            [reading] = CsvReading.of_files(self.source, path, columns, in_full=False)
+            yield from reading.batches(self.part)
+            return
+        with parquet_faults(path):
+            yield from self._row_groups(path, columns)
+
+    def _row_groups(self, path: AnyPath, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self.schema is not None:
             # Arrow makes a set of the numbers of a fragment that travels, whose order may begin in their midst
             groups = sorted(group.id for group in self.part.row_groups)
@@ -83,8 +72,6 @@ class Piece:
                 schema=self.schema, columns=columns, batch_size=_ROWS, use_threads=False, batch_readahead=1
             )
             return
-        path = self.source.path
-        assert path is not None
         names, text = parquet_columns(path, pq.read_schema(arrow_input(path)), columns)
         with pq.ParquetFile(arrow_input(path), read_dictionary=text, pre_buffer=False) as file:
             yield from file.iter_batches(_ROWS, list(self.part), names, use_threads=False)
@@ -178,8 +165,7 @@ def ordered_columns(source: Source, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _of_file(source: Source, columns: Sequence[str], cut: Cut) -> Iterator[Piece]:
-    path = source.path
-    assert path is not None
+    path = source.file
     parquet_columns(path, pq.read_schema(arrow_input(path)), columns)
     metadata = pq.read_metadata(arrow_input(path))
     rows = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
@@ -188,9 +174,7 @@ def _of_file(source: Source, columns: Sequence[str], cut: Cut) -> Iterator[Piece
 
 
 def _of_folder(source: Source, columns: Sequence[str], cut: Cut) -> Iterator[Piece]:
-    path = source.path
-    assert path is not None
-    whole, _ = parquet_folder(path, columns)
+    whole, _ = parquet_folder(source.file, columns)
     fragments = list(whole.get_fragments())
     groups = [[g.num_rows for g in fragment.row_groups] for fragment in fragments]
     total = left = sum(map(sum, groups))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,21 +62,16 @@ _WORDS = {  # libpq has no code for what fails before there is a session
 class PostgreSQL(Database):
     """A connection with one transaction, read-only unless it is for writing."""
 
-    def __init__(self, url: str, section: str, writing: bool) -> None:
+    def _connected(self, url: str, section: str, writing: bool) -> Any:  # noqa: ARG002 - told in the transaction
         driver("adbc_driver_postgresql", "adbc-driver-postgresql", "PostgreSQL")
         from adbc_driver_postgresql import dbapi
 
-        super().__init__(section)
         with self._plainly("must be reachable"):
-            self._connection = dbapi.connect(url)
-        if not writing:
-            try:
-                self._only_read()
-            except BaseException:
-                self.close()
-                raise
+            return dbapi.connect(url)
 
-    def _only_read(self) -> None:
+    def _begin(self, writing: bool) -> None:
+        if writing:
+            return
         with self._plainly("must be readable"):
             self._execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             # Else a scan starts where another one happens to be, and the rows come in another order each time.

@@ -115,6 +115,12 @@ class Source:
         return by_name or "csv"
 
     @property
+    def file(self) -> AnyPath:
+        """The path of a source that is a file or a folder, as its readers ask for it."""
+        assert self.path is not None, "readers of files are given files"
+        return self.path
+
+    @property
     def has_labels(self) -> bool:
         """Whether values of the source may have labels of their own."""
         return self.path is not None and FORMATS[self.kind].has_labels

@@ -45,26 +45,23 @@ _TYPES = (
 class SQLite(Database):
     """A connection to a file that exists, with one transaction."""
 
-    def __init__(self, url: str, section: str, writing: bool) -> None:
-        super().__init__(section)
-        path = file_of(url, section)
+    def _connected(self, url: str, section: str, writing: bool) -> Any:
+        self._path = file_of(url, section)
         with self._plainly("must be a SQLite file"):
-            self._connection = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode={'rw' if writing else 'ro'}",
+            return sqlite3.connect(
+                f"{self._path.absolute().as_uri()}?mode={'rw' if writing else 'ro'}",
                 uri=True,
                 timeout=_PATIENCE,
                 isolation_level=None,
                 check_same_thread=False,  # one thread at a time, but not always the one that opened it
             )
-        try:
-            with self._plainly("must be a SQLite file that is free"):
-                self._connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-                self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-            if lost_its_end(path):
-                raise SourceError(f"{self._where} must be a whole SQLite file", "one that ends within a page")
-        except BaseException:
-            self.close()
-            raise
+
+    def _begin(self, writing: bool) -> None:
+        with self._plainly("must be a SQLite file that is free"):
+            self._connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+            self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        if lost_its_end(self._path):
+            raise SourceError(f"{self._where} must be a whole SQLite file", "one that ends within a page")
 
     def batches(self, what: str | TableName, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
         name, query = named_query(what)

@@ -19,14 +19,15 @@ import pyarrow as pa
 
 from pramana.errors import SourceError
 from pramana.files.atomic import open_regular
+from pramana.files.locations import arrow_file
 from pramana.files.store_path import AnyPath, StorePath
 
 UTF8 = "utf-8"
 WINDOWS = "cp1252"
 MOST_RATIO = 200  # bytes that a packed file may stand for, for each of its own
 LEAST_BOUND = 1 << 26  # bytes that any packed file may stand for
-_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-_MARKS = (
+PACKED_MARKS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+TEXT_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -48,22 +49,17 @@ class TextFile:
     def at(cls, path: AnyPath) -> TextFile:
         with path.open() if isinstance(path, StorePath) else open_regular(path) as file:
             head = file.read(4)
-        return cls(path, next((name for mark, name in _PACKED.items() if head.startswith(mark)), None))
+        return cls(path, next((name for mark, name in PACKED_MARKS.items() if head.startswith(mark)), None))
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """Its bytes, unpacked as they are read, and no more of them than a table could have."""
-        if self.packed is None:
-            with self.path.open("rb") as file:
-                yield file
-            return
-        with self._unpacked() as stream:
-            yield cast(BinaryIO, _Bounded(stream, self.path))
-
-    def _unpacked(self) -> pa.NativeFile:
-        if isinstance(self.path, StorePath):
-            return pa.CompressedInputStream(self.path.open(), self.packed)
-        return pa.input_stream(str(self.path), compression=self.packed)
+        with arrow_file(self.path) as file:
+            if self.packed is None:
+                yield cast(BinaryIO, file)
+                return
+            with pa.CompressedInputStream(file, self.packed) as stream:
+                yield cast(BinaryIO, _Bounded(stream, self.path))
 
     def head(self, size: int) -> bytes:
         with self.open() as file:
@@ -108,7 +104,7 @@ def is_wide_text(head: bytes) -> bool:
 
 
 def _by_mark_or_zeros(first: bytes) -> str | None:
-    for mark, name in _MARKS:
+    for mark, name in TEXT_MARKS:
         if first.startswith(mark):
             return name
     sample = first[:4096]
