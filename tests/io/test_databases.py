@@ -308,7 +308,7 @@ def test_a_missing_table_is_named(base: Place) -> None:
     with pytest.raises(SourceError, match="must answer the table 'nowhere', got"):
         read(base.url, table="nowhere")
     with pytest.raises(SourceError, match="must be asked by a query or for a table, got both"):
-        batches(base.url, query="SELECT 1", table="t")
+        next(batches(base.url, query="SELECT 1", table="t"))
 
 
 @pytest.mark.parametrize("base", ["postgresql", "duckdb"], indirect=True)

@@ -18,10 +18,11 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from pramana.errors import BundleError, InputError
 
+E = TypeVar("E", bound=InputError)
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _UNFINISHED = ".unfinished"
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -40,7 +41,7 @@ _OTHERS = (
 # ---------------------------------------------------------------- where a new file may be written
 
 
-def already_exists(path: object, kind: type[InputError], hint: str = "Choose another name.") -> InputError:
+def already_exists(path: object, kind: type[E], hint: str = "Choose another name.") -> E:
     return kind(f"{path} already exists", hint=hint)
 
 
@@ -67,6 +68,11 @@ def bundle_around(path: Path) -> Path | None:
         if (folder / CERTIFICATE).is_file() and any((folder / name).is_file() for name in _DATA_FILES):
             return folder
     return None
+
+
+def disk_fault(error: OSError) -> str:
+    """What a disk could not do, in words."""
+    return "a full disk" if error.errno in NO_ROOM else error.strerror or "an error of the file system"
 
 
 # ---------------------------------------------------------------- writing

@@ -15,16 +15,11 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pramana.errors import BundleError
-from pramana.files.atomic import CERTIFICATE, NO_ROOM
+from pramana.files.atomic import CERTIFICATE, NO_ROOM, disk_fault
 from pramana.files.folder import scratch_beside
 from pramana.files.store_path import StorePath, store_faults
-
-if TYPE_CHECKING:
-    from pyarrow import NativeFile
-
 
 _BLOCK = 1 << 22  # bytes that come at a time
 _MOST_STRANGE = 100  # objects that are not in the certificate and leave a trace: one fails verification as many do
@@ -55,8 +50,9 @@ class FetchedBundle:
             self._end()
             if error.errno in NO_ROOM:
                 raise _no_room(room.parent, origin, "a full disk") from None
-            reason = error.strerror or "an error of the file system"
-            raise BundleError(f"A copy of {origin} cannot be written to {room.parent}: {reason}") from None
+            raise BundleError(
+                f"A copy of {origin} cannot be written to {room.parent}: {disk_fault(error)}"
+            ) from None
         except BaseException:
             self._end()
             raise
@@ -76,7 +72,8 @@ class FetchedBundle:
         self._copy(certificate, CERTIFICATE, min(certificate.stat().st_size, most + 1))  # its reader refuses more
         sizes = sizes_in(self.folder / CERTIFICATE)
         objects = {path.relative_to(self.origin).as_posix(): path for path in self.origin.files}
-        self._mark(self._strange(objects, {*sizes, CERTIFICATE}))
+        for name in self._strange(objects, {*sizes, CERTIFICATE}):
+            self._copy(self.origin, name, 0)
         known = {name: objects[name] for name in sizes if name in objects and name != CERTIFICATE}
         wanted = {name: size for name, path in known.items() if (size := path.stat().st_size) == sizes[name]}
         needed = sum(wanted.values())
@@ -108,10 +105,6 @@ class FetchedBundle:
                 strange[shown] = None
         return strange
 
-    def _mark(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._copy(self.origin, name, 0)
-
     def _copy(self, path: StorePath, name: str, size: int) -> None:
         """As many bytes and no more, whatever comes."""
         parts = name.split("/")
@@ -125,7 +118,11 @@ class FetchedBundle:
         with target.open("xb") as out:
             if size <= 0:
                 return
-            with self._opened(path) as file:
+            try:
+                opened = path.open(kind=BundleError)
+            except FileNotFoundError:
+                raise BundleError(f"{path} must stay while it is read", "no such object any more") from None
+            with opened as file:
                 while size > 0:
                     with store_faults(path, BundleError):  # the store's alone: a full disk has its own message
                         block = file.read(min(size, _BLOCK))
@@ -133,13 +130,6 @@ class FetchedBundle:
                         return
                     out.write(block)
                     size -= len(block)
-
-    @staticmethod
-    def _opened(path: StorePath) -> NativeFile:
-        try:
-            return path.open(kind=BundleError)
-        except FileNotFoundError:
-            raise BundleError(f"{path} must stay while it is read", "no such object any more") from None
 
 
 def _no_room(folder: Path, origin: StorePath, got: str) -> BundleError:

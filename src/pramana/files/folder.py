@@ -78,9 +78,7 @@ def name_here(out: AnyPath) -> Path:
 
 
 def _exists_already(out: Path) -> BundleError:
-    error = already_exists(f"The output folder {out}", BundleError, "Choose another name, or move it away.")
-    assert isinstance(error, BundleError)
-    return error
+    return already_exists(f"The output folder {out}", BundleError, "Choose another name, or move it away.")
 
 
 @contextlib.contextmanager
@@ -298,8 +296,13 @@ def _exists(parent: int, name: str) -> bool:
 
 
 def _locked_folder(out: Path) -> tuple[Path, int]:
+    return locked_folder(out.parent / f".{out.name}.partial-", 4)
+
+
+def locked_folder(start: Path, random_bytes: int) -> tuple[Path, int]:
+    """A new folder whose name begins as `start`, and the lock that its writer holds on it."""
     while True:
-        partial = out.parent / f".{out.name}.partial-{secrets.token_hex(4)}"
+        partial = start.with_name(start.name + secrets.token_hex(random_bytes))
         partial.mkdir(mode=0o700)
         lock = os.open(partial, os.O_RDONLY | os.O_NOFOLLOW)
         fcntl.flock(lock, fcntl.LOCK_EX)

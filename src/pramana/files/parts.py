@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Meta
 
 from pramana.errors import BundleError
-from pramana.files.atomic import NO_ROOM, PARTS, DigestedFile
+from pramana.files.atomic import PARTS, DigestedFile, disk_fault
 from pramana.files.store_path import StorePath, new_object, put
 
 T = TypeVar("T")
@@ -108,9 +108,9 @@ class PartFolder:
                 'Choose --out in a folder that all of them share, or files = "one" in [output].',
             ) from None
         except OSError as error:
-            full = error.errno in NO_ROOM
-            got = "a full disk" if full else error.strerror or "an error of the file system"
-            raise BundleError("The folder of the output must be writable and have room", got) from None
+            raise BundleError(
+                "The folder of the output must be writable and have room", disk_fault(error)
+            ) from None
         finally:
             hidden.unlink(missing_ok=True)
         return WrittenFile(sink.length, sink.sha256.hexdigest(), name), result

@@ -19,6 +19,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -399,30 +400,24 @@ def store_faults(name: object, kind: type[InputError] = SourceError) -> Iterator
 
 def within_bounds(name: object, ask: Callable[[], T]) -> T:
     """What `ask` returns or raises; refused where the store's answer does not end."""
-    answers: list[T] = []
-    failures: list[BaseException] = []
+    answer: Future[T] = Future()
 
     def work() -> None:
         try:
-            answers.append(ask())
+            answer.set_result(ask())
         except BaseException as error:  # raised again where it is waited for
-            failures.append(error)
+            answer.set_exception(error)
 
-    thread = threading.Thread(target=work, name="pramana-listing", daemon=True)
     end, before = time.monotonic() + MOST_SECONDS, _size()
-    thread.start()
-    while True:
-        thread.join(_LOOK)
-        if answers:
-            return answers[0]
-        if failures:
-            raise failures[0]
+    threading.Thread(target=work, name="pramana-listing", daemon=True).start()
+    while not wait([answer], _LOOK).done:
         if time.monotonic() > end or _size() - before > MOST_GROWTH:
             raise SourceError(
                 f"The listing of {name} has not ended within {MOST_SECONDS:.0f} seconds and "
                 f"{MOST_GROWTH >> 20:,} MB of memory",
                 hint="Is the store to be trusted? If so, name a prefix with fewer objects.",
             )
+    return answer.result()
 
 
 def _size() -> int:

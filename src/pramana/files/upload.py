@@ -13,20 +13,19 @@ the rest is ready.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pramana.errors import BundleError, PramanaError
-from pramana.files.atomic import CERTIFICATE, already_exists, is_own, lock_of
+from pramana.files.atomic import CERTIFICATE, already_exists, disk_fault, is_own, lock_of
 from pramana.files.folder import (
     flush_all,
     key_of_a_table,
+    locked_folder,
     name_here,
     note_key_used,
     remove_notes,
@@ -125,12 +124,17 @@ def compared_upload(out: StorePath) -> Iterator[Path]:
 def _staged(out: StorePath) -> Iterator[tuple[Path, contextlib.ExitStack]]:
     """A locked folder, and what must happen if this ends badly: at first, that the folder is emptied."""
     undo = contextlib.ExitStack()
-    staged, lock = _locked_folder(out)
+    start = name_here(out).with_name(_start_of_name(out))
+    try:
+        staged, lock = locked_folder(start, 16)
+    except OSError as error:
+        must = f"{start.parent} must be writable: a bundle is made here before it goes up"
+        raise BundleError(must, disk_fault(error)) from None
     try:
         undo.callback(_empty, staged)
         yield staged, undo
     except OSError as error:
-        raise BundleError(f"{staged} must be writable", error.strerror or "an error of the file system") from None
+        raise BundleError(f"{staged} must be writable", disk_fault(error)) from None
     finally:
         undo.close()
         with contextlib.suppress(OSError):
@@ -170,7 +174,11 @@ def _give_up(upload: BundleUpload, undo: contextlib.ExitStack) -> None:
     except PramanaError as error:
         if upload.may_be_whole:  # nobody can tell whether there is a bundle: its key must stay
             undo.pop_all()
-            raise _unsure(upload) from error
+            raise BundleError(
+                f"The store must say whether {upload.claim.out} is whole",
+                "no answer after the certificate was sent",
+                "Its key was kept. Run the same command again when the store answers: it tells, or begins anew.",
+            ) from error
         undo.callback((upload.staged / IN_STORE).mkdir, exist_ok=True)
         undo.callback(_empty, upload.staged)
 
@@ -180,14 +188,6 @@ def _empty(folder: Path) -> None:
     for path in folder.iterdir():
         if path.name != IN_STORE:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
-
-
-def _unsure(upload: BundleUpload) -> BundleError:
-    return BundleError(
-        f"The store must say whether {upload.claim.out} is whole",
-        "no answer after the certificate was sent",
-        "Its key was kept. Run the same command again when the store answers: it tells, or begins anew.",
-    )
 
 
 class BundleUpload:
@@ -264,19 +264,6 @@ def part_prefix(out: StorePath, staged: Path) -> PartPrefix:
     return PartPrefix(Claim(out, _token(staged)), staged)
 
 
-def _locked_folder(out: StorePath) -> tuple[Path, int]:
-    staged = name_here(out).with_name(_start_of_name(out) + secrets.token_hex(16))
-    try:
-        staged.mkdir(mode=0o700)
-    except OSError as error:
-        raise BundleError(
-            f"{staged.parent} must be writable: a bundle is made here before it goes up", error.strerror
-        ) from None
-    lock = os.open(staged, os.O_RDONLY | os.O_NOFOLLOW)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    return staged, lock
-
-
 def sweep_upload(out: StorePath) -> None:
     """Remove what this user's killed runs with the same output left, here and in the store."""
     folder = name_here(out).parent
@@ -297,16 +284,14 @@ def sweep_upload(out: StorePath) -> None:
 
 def _sweep_one(out: StorePath, staged: Path) -> None:
     claim = Claim(out, _token(staged))
-    local = staged / CERTIFICATE
-    finished = claim.is_whole() or (local.is_file() and claim.has(CERTIFICATE, _entry(local)))
-    if finished:
+    local, must_stay = staged / CERTIFICATE, False
+    key_file = name_here(out).with_name(out.name + ".key")
+    if claim.is_whole() or (local.is_file() and claim.has(CERTIFICATE, _entry(local))):
         claim.drop()
         remove_notes(staged)
     else:
         claim.clear()
-        key_file = name_here(out).with_name(out.name + ".key")
-        kept = sweep_key_beside(staged, key_file)
-        shutil.rmtree(staged, ignore_errors=True)
-        if kept:
-            raise key_of_a_table(key_file)
+        must_stay = sweep_key_beside(staged, key_file)
     shutil.rmtree(staged, ignore_errors=True)
+    if must_stay:
+        raise key_of_a_table(key_file)

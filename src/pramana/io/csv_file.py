@@ -33,7 +33,7 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
 @contextlib.contextmanager
-def _told_of_folder(several: bool) -> Iterator[None]:
+def _hint_at_folder(several: bool) -> Iterator[None]:
     """A readme beside tables is read as a table, since its ending is that of one: who put it there may wonder."""
     try:
         yield
@@ -66,7 +66,7 @@ class CsvReading:
         """
         readings = []
         for file in files_of(path, "csv"):
-            with _told_of_folder(several=file != path):
+            with _hint_at_folder(several=file != path):
                 reading, records = cls._of(source, file, wanted, in_full)
             wanted = reading.names
             if records:

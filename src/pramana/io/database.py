@@ -161,12 +161,6 @@ def batches(
         )
     # Drivers set a query in brackets; a comment at its end must not swallow the closing one.
     what = f"{query.strip().rstrip(';')}\n" if query is not None else TableName(table or "", schema)
-    return _stream(url, what, wanted, rows)
-
-
-def _stream(
-    url: str, what: str | TableName, wanted: Sequence[str] | None, rows: int
-) -> Generator[pa.RecordBatch, None, None]:
     with contextlib.closing(open_database(url)) as database:
         any_rows = False
         for batch in database.batches(what, wanted, rows):

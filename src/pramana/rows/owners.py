@@ -126,7 +126,7 @@ def owners_by(
 
 def numbered_as_they_appear(column: pa.ChunkedArray, name: str) -> Numbers:
     """Numbers for the values of a column as they first appear."""
-    check_told(column, name)
+    check_owned(column, name)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     encoded = column.combine_chunks().dictionary_encode()
@@ -135,7 +135,7 @@ def numbered_as_they_appear(column: pa.ChunkedArray, name: str) -> Numbers:
     return _in_order(np.asarray(encoded.indices))
 
 
-def check_told(column: pa.ChunkedArray, name: str) -> None:
+def check_owned(column: pa.ChunkedArray, name: str) -> None:
     """Refuse rows that are nobody's; how many is not said."""
     if has_missing(column):
         raise SourceError(

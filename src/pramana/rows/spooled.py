@@ -23,7 +23,7 @@ from pramana.randomness.shuffle import tag_stream
 from pramana.rows.coders import Coder, coders_for
 from pramana.rows.engines import BatchEngine, LocalEngine, ahead
 from pramana.rows.memory import LocalRows
-from pramana.rows.owners import check_told, owners_by
+from pramana.rows.owners import check_owned, owners_by
 from pramana.rows.protocol import ColumnReading, Columns, Draw, Progress, R, Work, chunks_of, no_progress
 from pramana.rows.repeats import numbered_in_blocks, repeats_in_blocks
 from pramana.rows.spool import Scattering, Spool, SpoolBlock
@@ -215,7 +215,7 @@ class SpooledRows(LocalRows):
         def numbered(name: str) -> NDArray[np.uint32]:
             def blocks() -> Iterator[pa.ChunkedArray]:
                 for column in self._mapped(lambda columns: chunks_of(columns[name]), [name]):
-                    check_told(column, name)
+                    check_owned(column, name)
                     yield column
 
             return numbered_in_blocks(blocks, self.records, self._engine.room // 4)

@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from pramana.errors import EngineError, InputError, SourceError
+from pramana.io.columns import select
 from pramana.io.pieces import Piece
 from pramana.io.source import Source
 from pramana.rows.spark.blocks import BLOCK, DerivedColumn
@@ -38,7 +39,6 @@ from pramana.rows.spark.steps import (
     unquoted,
 )
 from pramana.rows.spool import pack
-from pramana.schema.typed import near
 
 _ROWS_A_VALUE = 4  # rows for each value of a column that is worth a dictionary
 _NO_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "PATH_NOT_FOUND", "CATALOG_NOT_FOUND")
@@ -54,23 +54,17 @@ def check_frame(frame: Any, columns: Sequence[str]) -> None:
     """Refuse a DataFrame that lacks columns, or has nested ones, before any of it is evaluated."""
     if not is_frame(frame):
         raise SourceError("A table for the Spark engine must be a path or a Spark DataFrame", type(frame).__name__)
-    kinds: dict[str, str] = {}
-    for column in frame.schema.fields:
-        if column.name in kinds:
-            raise SourceError("The columns of the data frame must have distinct names", "a name that occurs twice")
-        kinds[column.name] = column.dataType.typeName()
+    select(frame.schema.names, columns, "the data frame")
+    kinds = {column.name: column.dataType.typeName() for column in frame.schema.fields}
     alike = Counter(name.lower() for name in kinds)
     exact = str(frame.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
     for name in columns:
-        if name in kinds and alike[name.lower()] > 1 and not exact:
+        if alike[name.lower()] > 1 and not exact:
             raise SourceError(
                 "The columns of the data frame must differ in more than the case of letters",
                 f"several that read {name.lower()!r}",
                 "Rename them, or set spark.sql.caseSensitive = true.",
             )
-        if name not in kinds:
-            hint = near(name, list(kinds))
-            raise SourceError(f"The data frame must have the column {name!r}", "no such column", hint)
         if kinds[name] in ("array", "map", "struct", "variant"):
             raise SourceError(f"The column {name!r} must hold single values", "nested ones")
 

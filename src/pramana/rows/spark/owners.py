@@ -24,7 +24,7 @@ from pramana.io.writing import raw_column
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
 from pramana.rows.digest import ContentDigest
-from pramana.rows.owners import Owners, check_told, owners_by
+from pramana.rows.owners import Owners, check_owned, owners_by
 from pramana.rows.repeats import numbered_by_first
 from pramana.rows.spark.parts import LARGEST
 from pramana.rows.spark.steps import DIGEST, REPORT, ColumnRun, Seal, Sent, Tables, changed_source, new_seal
@@ -58,7 +58,7 @@ class DigestRun(ColumnRun):
         content, count = ContentDigest(), 0
         for first, table in rows:
             column = raw_column(table.column(self.column), None)
-            check_told(column, self.column)
+            check_owned(column, self.column)
             content.update({self.column: column})
             count += table.num_rows
             digests = self._digests_of(column)
