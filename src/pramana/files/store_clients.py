@@ -28,14 +28,15 @@ if TYPE_CHECKING:
 SCHEMES = ("s3", "gs", "abfs", "abfss", "hdfs")
 NOWHERE = "/dev/null/nowhere"  # a path at which nothing can lie
 _VARIABLES = ("AWS_", "GOOGLE_", "GCE_", "GS_", "AZURE_", "HADOOP_", "STORAGE_EMULATOR_HOST")
-_HOST = re.compile(r"(?P<host>[^:]*)(?::(?P<port>\d+))?")
 _ADDRESS = re.compile(r"(?P<scheme>https?)://(?P<server>(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?)/?")
 _one_at_a_time = threading.Lock()
 
 
 def file_system(scheme: str, authority: str) -> FileSystem:
     """The file system of a bucket; the same one as long as the environment stays as it is."""
-    return _connected(scheme, authority, tuple(sorted(_environment_of(_VARIABLES).items())))
+    with _one_at_a_time:  # as the user set the variables, not as another thread has them for a client
+        variables = sorted((name, value) for name, value in os.environ.items() if name.startswith(_VARIABLES))
+    return _connected(scheme, authority, tuple(variables))
 
 
 @lru_cache(maxsize=16)
@@ -46,7 +47,10 @@ def _connected(scheme: str, authority: str, environment: tuple[tuple[str, str], 
     if scheme == "gs":
         return _google_client(variables)
     if scheme == "hdfs":
-        return _hadoop_client(authority)
+        from pyarrow.fs import HadoopFileSystem
+
+        host, _, port = authority.partition(":")
+        return HadoopFileSystem(host or "default", int(port or 0))
     return _azure_client(authority, variables)
 
 
@@ -55,14 +59,6 @@ def path_in(scheme: str, authority: str, key: str) -> str:
     if scheme == "hdfs":
         return f"/{key}"
     return f"{authority.partition('@')[0]}/{key}".rstrip("/")
-
-
-def _hadoop_client(authority: str) -> FileSystem:
-    from pyarrow.fs import HadoopFileSystem
-
-    address = _HOST.fullmatch(authority)
-    assert address is not None, "the URL was checked"
-    return HadoopFileSystem(address["host"] or "default", int(address["port"] or 0))
 
 
 # ---------------------------------------------------------------- S3, and what speaks like it
@@ -84,9 +80,10 @@ def _s3_client(bucket: str, variables: Mapping[str, str]) -> FileSystem:
     from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem, resolve_s3_region
 
     options: dict[str, Any] = {"region": _first(variables, "AWS_REGION", "AWS_DEFAULT_REGION")}
-    address = _server(variables, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+    address = _first(variables, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
     if address is not None:
-        options |= {"scheme": address[0], "endpoint_override": address[1]}
+        scheme, server = _server(address, "AWS_ENDPOINT_URL")
+        options |= {"scheme": scheme, "endpoint_override": server}
     options |= s3_credentials(variables)
     with _environment_with(_s3_variables_off(variables)):
         if address is None and options["region"] is None:
@@ -148,9 +145,8 @@ def _google_client(variables: Mapping[str, str]) -> FileSystem:
     emulator = variables.get(_GOOGLE_EMULATOR)
     if emulator:  # it gets nobody's credentials, and has an address with or without its scheme
         address = emulator if "://" in emulator else f"http://{emulator}"
-        server = _server({_GOOGLE_EMULATOR: address}, _GOOGLE_EMULATOR)
-        assert server is not None, "it is not empty"
-        return GcsFileSystem(anonymous=True, scheme=server[0], endpoint_override=server[1], **options)
+        scheme, server = _server(address, _GOOGLE_EMULATOR)
+        return GcsFileSystem(anonymous=True, scheme=scheme, endpoint_override=server, **options)
     if variables.get(_GOOGLE_KEY):
         _check_file(variables, _GOOGLE_KEY)
         return GcsFileSystem(**options)  # the client looks there first, and nowhere else if it is set
@@ -239,11 +235,10 @@ def _endpoints(account: str, connection: Mapping[str, str]) -> dict[str, str]:
     endpoint, suffix = connection.get("blobendpoint"), connection.get("endpointsuffix")
     scheme = connection.get("defaultendpointsprotocol") or "https"
     if endpoint:
-        server = _server({_CONNECTION: endpoint.rstrip("/").removesuffix(f"/{account}")}, _CONNECTION)
-        assert server is not None, "it is not empty"
-        if not server[1].startswith(f"{account}.blob."):
-            return _azure_servers(server[0], server[1], server[1])
-        scheme, suffix = server[0], server[1].removeprefix(f"{account}.blob.")
+        scheme, server = _server(endpoint.rstrip("/").removesuffix(f"/{account}"), _CONNECTION)
+        if not server.startswith(f"{account}.blob."):
+            return _azure_servers(scheme, server, server)
+        suffix = server.removeprefix(f"{account}.blob.")
     return _azure_servers(scheme, f".blob.{suffix}", f".dfs.{suffix}") if suffix else {}
 
 
@@ -327,21 +322,12 @@ def _check_file(variables: Mapping[str, str], name: str) -> None:
         raise SourceError(f"{name} must be the path of a file that can be read", got) from None
 
 
-def _server(variables: Mapping[str, str], *names: str) -> tuple[str, str] | None:
-    """The scheme and the address that one of these variables gives; it may hold a password, and is not shown."""
-    address = _first(variables, *names)
-    if address is None:
-        return None
+def _server(address: str, variable: str) -> tuple[str, str]:
+    """The scheme and the server of an address that a variable gives; it may hold a password, and is not shown."""
     match = _ADDRESS.fullmatch(address)
     if match is None:
-        raise SourceError(f"{names[-1]} must be the address of a server", hint="Such as https://host:9000.")
+        raise SourceError(f"{variable} must be the address of a server", hint="Such as https://host:9000.")
     return match["scheme"], match["server"]
-
-
-def _environment_of(beginnings: tuple[str, ...]) -> dict[str, str]:
-    """The variables whose names begin so, as the user set them, not as another thread has them for a client."""
-    with _one_at_a_time:
-        return {name: value for name, value in os.environ.items() if name.startswith(beginnings)}
 
 
 @contextlib.contextmanager

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pramana.errors import SourceError
 from pramana.files.locations import arrow_file
-from pramana.files.store_path import StorePath, store_error
 from pramana.io.columns import checked, select
 
 if TYPE_CHECKING:
@@ -20,21 +18,14 @@ if TYPE_CHECKING:
 
 def batches(source: Source, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
     path = source.file
-    try:
-        with arrow_file(path) as file, pa.ipc.open_file(file) as reader:
-            names = select(reader.schema.names, wanted, str(path))
-            for number in range(reader.num_record_batches):
-                batch = reader.get_batch(number)
-                batch.validate(full=True)
-                for first in range(0, batch.num_rows, rows):
-                    piece = pa.Table.from_batches([batch.slice(first, rows)]).select(names)
-                    yield from checked(piece, names).to_batches()
-    except MemoryError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(path, StorePath) and (refusal := store_error(path, error)) is not None:
-            raise refusal from None
-        raise SourceError(f"The source {path} must be a readable Arrow file", "damaged data") from None
+    with arrow_file(path) as file, pa.ipc.open_file(file) as reader:
+        names = select(reader.schema.names, wanted, str(path))
+        for number in range(reader.num_record_batches):
+            batch = reader.get_batch(number)
+            batch.validate(full=True)
+            for first in range(0, batch.num_rows, rows):
+                piece = pa.Table.from_batches([batch.slice(first, rows)]).select(names)
+                yield from checked(piece, names).to_batches()
 
 
 def write_copy(path: Path, form: str, export: Export) -> None:  # noqa: ARG001 - there is one form

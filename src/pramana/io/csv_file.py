@@ -19,7 +19,7 @@ from pramana.files.store_path import AnyPath
 from pramana.io.columns import select
 from pramana.io.csv_blocks import CsvPart
 from pramana.io.formats import files_of, kind_of
-from pramana.io.text_file import TextFile, is_wide_text
+from pramana.io.text_file import TextFile, wide_encoding
 
 if TYPE_CHECKING:
     from pramana.io.source import Source
@@ -51,10 +51,6 @@ class CsvReading:
     file: TextFile
     names: list[str]
     options: dict[str, Any]
-
-    @property
-    def path(self) -> AnyPath:
-        return self.file.path
 
     @classmethod
     def of_files(
@@ -102,7 +98,7 @@ class CsvReading:
 
     def batches(self, part: CsvPart | None = None) -> Iterator[pa.RecordBatch]:
         """The wanted columns of all rows, or of those of a part, some at a time."""
-        opened = self.file.open() if part is None else part.open(self.path)
+        opened = self.file.open() if part is None else part.open(self.file.path)
         with self.faults(), opened as file, pacsv.open_csv(file, **self.options) as reader:
             for batch in reader:
                 yield batch.select(self.names)
@@ -126,12 +122,12 @@ class CsvReading:
                 fields = len(self.options["read_options"].column_names)
                 first = self._first_of_other_length(fields)
                 raise SourceError(
-                    f"Every row of {self.path} must have {fields} fields like its header",
+                    f"Every row of {self.file.path} must have {fields} fields like its header",
                     f"one of {ragged[1]}" if first is None else f"{first[1]} in line {first[0]}",
                     "Check the delimiter and the quoting.",
                 ) from None
             raise SourceError(
-                f"The source {self.path} must be a CSV file in {self.options['read_options'].encoding}",
+                f"The source {self.file.path} must be a CSV file in {self.options['read_options'].encoding}",
                 "bytes that are not",
                 "Set encoding (for example latin-1) or delimiter in [source], and check the quoting.",
             ) from None
@@ -224,7 +220,7 @@ def _check_text(path: AnyPath, head: bytes, stated: bool) -> None:
     kind = kind_of(path, head)
     if kind is not None and (stated or not kind.is_text):
         raise SourceError(f"The source {path} must be a CSV file", kind.name, kind.hint)
-    if b"\0" in head and (stated or not is_wide_text(head)):
+    if b"\0" in head and (stated or wide_encoding(head) is None):
         raise SourceError(f"The source {path} must be a CSV file", "binary data")
 
 

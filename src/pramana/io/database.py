@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pramana.errors import MissingExtraError, PramanaError, SourceError, install_command
+from pramana.errors import PramanaError, SourceError
 from pramana.io.columns import is_bytes
 from pramana.schema.connection import connection_string
 
@@ -121,16 +121,6 @@ class Database(ABC):
             raise SourceError(f"{self._where} {must}", got) from None
 
 
-def driver(module: str, package: str, database: str) -> Any:
-    """A library of the extra `database`, loaded when it is needed."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise MissingExtraError(
-            f"{database} needs the package {package}", "none", install_command("database")
-        ) from None
-
-
 def open_database(url: str, section: str = "source", writing: bool = False) -> Database:
     """Connect. `section` is the part of a recipe that messages speak of."""
     text = connection_string(url, f"[{section}]", SourceError, CAN_READ)
@@ -181,6 +171,12 @@ def named_query(what: str | TableName) -> tuple[str, str]:
 # ---------------------------------------------------------------- types that every database can store
 
 
+_STORED_AS = (
+    (pa.types.is_float64, pa.float64()), (pa.types.is_floating, pa.float32()), (is_bytes, pa.binary()),
+    (pa.types.is_boolean, pa.bool_()), (pa.types.is_date, pa.date32()), (pa.types.is_time, pa.time64("us")),
+)  # fmt: skip
+
+
 def storable(schema: pa.Schema) -> pa.Schema:
     """The schema under which published columns are stored; what no table can hold is an error."""
     return pa.schema([pa.field(field.name, _storable(field.name, field.type)) for field in schema])
@@ -198,19 +194,11 @@ def _storable(name: str, kind: pa.DataType) -> pa.DataType:
         )
     if types.is_integer(kind):
         return _whole(kind)
-    if types.is_floating(kind):
-        return pa.float64() if types.is_float64(kind) else pa.float32()
     if types.is_timestamp(kind):
         return pa.timestamp("us", tz=None if kind.tz is None else "UTC")
-    if is_bytes(kind):
-        return pa.binary()
     if types.is_decimal(kind) and kind.precision <= DIGITS:
         return pa.decimal128(kind.precision, kind.scale)
-    if types.is_boolean(kind):
-        return pa.bool_()
-    if types.is_date(kind):
-        return pa.date32()
-    return pa.time64("us") if types.is_time(kind) else pa.string()
+    return next((stored_as for is_kind, stored_as in _STORED_AS if is_kind(kind)), pa.string())
 
 
 def _whole(kind: pa.DataType) -> pa.DataType:

@@ -11,7 +11,8 @@ import pyarrow as pa
 from pramana.errors import SourceError
 from pramana.files.atomic import open_regular
 from pramana.io.columns import check_type, select
-from pramana.io.database import Database, Fallible, TableName, driver, named_query, quoted
+from pramana.io.database import Database, Fallible, TableName, named_query, quoted
+from pramana.io.formats import library
 from pramana.io.sqlite import file_of
 
 # Extensions would be fetched from the internet when a query needs one. What a query cannot hold in memory would be
@@ -48,7 +49,7 @@ class DuckDB(Database):
     """A connection to a file that exists, with one transaction."""
 
     def _connected(self, url: str, section: str, writing: bool) -> Any:
-        duckdb = driver("duckdb", "duckdb", "DuckDB")
+        duckdb = library("duckdb", "DuckDB", "database")
         path = file_of(url, section)
         _check_file(path, self._where)
         with self._plainly("must be a DuckDB file that is free"):

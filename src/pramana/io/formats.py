@@ -278,16 +278,16 @@ def check_content(path: AnyPath, form: Format) -> None:
 # ---------------------------------------------------------------- their libraries
 
 
-def library(name: str, what: str) -> Any:
-    """A library of the extra `formats`, loaded when it is needed."""
+def library(name: str, what: str, extra: str = "formats") -> Any:
+    """A library of an extra, loaded when it is needed."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise missing_library(name, what) from None
+        raise missing_library(name, what, extra) from None
 
 
-def missing_library(name: str, what: str) -> MissingExtraError:
-    return MissingExtraError(f"{name} must be installed for {what}", "no such library", install_command("formats"))
+def missing_library(name: str, what: str, extra: str = "formats") -> MissingExtraError:
+    return MissingExtraError(f"{name} must be installed for {what}", "no such library", install_command(extra))
 
 
 def check_export(form: str) -> None:

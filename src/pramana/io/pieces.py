@@ -123,7 +123,7 @@ def pieces_of(
             looked_at = replace(source, notes=ReadingNotes())  # at beginnings, which do not tell the encoding yet
             readings = CsvReading.of_files(looked_at, path, columns, in_full=False)
             if do is None:
-                return tuple(Piece(replace(source, path=reading.path, format=kind)) for reading in readings)
+                return tuple(Piece(replace(source, path=reading.file.path, format=kind)) for reading in readings)
             return tuple(_of_csv(source, readings, cut, do))
         with parquet_faults(path):
             if path.is_file():
@@ -133,10 +133,10 @@ def pieces_of(
 
 def _of_csv(source: Source, readings: Sequence[CsvReading], cut: Cut, do: Do) -> Iterator[Piece]:
     """One look at all files: in which encoding each is, and where those that are large can be cut."""
-    sizes = [reading.path.stat().st_size for reading in readings]
+    sizes = [reading.file.path.stat().st_size for reading in readings]
     block = cut.bytes(sum(sizes))
     scans = [
-        scans_of(reading.path, reading.options["parse_options"].delimiter, block)
+        scans_of(reading.file.path, reading.options["parse_options"].delimiter, block)
         if size > block and reading.file.packed is None
         else []
         for reading, size in zip(readings, sizes, strict=True)
@@ -148,7 +148,7 @@ def _of_csv(source: Source, readings: Sequence[CsvReading], cut: Cut, do: Do) ->
     encodings: list[str | None] = [*recognised] or [source.encoding] * len(readings)
     for reading, own, encoding in zip(readings, scans, encodings, strict=True):
         effects = [cast(Effect, effect) for effect in islice(results, len(own))]
-        whole = replace(source, path=reading.path, format="csv", encoding=encoding)
+        whole = replace(source, path=reading.file.path, format="csv", encoding=encoding)
         if own and encoding is not None and is_cuttable(codecs.lookup(encoding).name):
             yield from (Piece(whole, part=part) for part in parts_of(own, effects))
         else:

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from pramana.errors import SourceError
 from pramana.io.columns import check_type, select
-from pramana.io.database import DIGITS, Database, Fallible, TableName, driver, named_query, quoted
+from pramana.io.database import DIGITS, Database, Fallible, TableName, named_query, quoted
+from pramana.io.formats import library
 
 _LONGEST_NAME = 63  # bytes; PostgreSQL would cut a longer name and say nothing
 _BATCH_BYTES = 1 << 22
@@ -63,7 +64,7 @@ class PostgreSQL(Database):
     """A connection with one transaction, read-only unless it is for writing."""
 
     def _connected(self, url: str, section: str, writing: bool) -> Any:  # noqa: ARG002 - told in the transaction
-        driver("adbc_driver_postgresql", "adbc-driver-postgresql", "PostgreSQL")
+        library("adbc_driver_postgresql", "PostgreSQL", "database")
         from adbc_driver_postgresql import dbapi
 
         with self._plainly("must be reachable"):

@@ -248,19 +248,19 @@ class Source:
 
     @contextlib.contextmanager
     def faults(self) -> Iterator[None]:
-        """What a file system says while the source is read, in one line."""
+        """What a file system says while the source is read, or a reader of damaged data, in one line."""
         try:
             yield
-        except OSError as error:
+        except MemoryError:
+            raise SourceError(f"The source {self.path} must fit in memory", "a larger one") from None
+        except (OSError, pa.ArrowException, UnicodeError) as error:
             if isinstance(self.path, StorePath) and (refusal := store_error(self.path, error)) is not None:
                 raise refusal from None
-            if isinstance(error, pa.ArrowException) or error.strerror is None:
+            if not isinstance(error, OSError) or isinstance(error, pa.ArrowException) or error.strerror is None:
                 raise SourceError(
                     f"The source {self.path} must be a readable {self.kind} file", "damaged data"
                 ) from None
             raise SourceError(f"The source {self.path} must be readable", error.strerror) from None
-        except MemoryError:
-            raise SourceError(f"The source {self.path} must fit in memory", "a larger one") from None
 
     def to_json(self) -> dict[str, Any]:
         """How to read the source again; not where it lies, nor a query, which may hold values."""

@@ -286,20 +286,16 @@ def write_copy(path: Path, form: str, export: Export) -> None:
 
 def _frame(columns: Sequence[ExportColumn]) -> Any:
     pandas = library("pandas", "SPSS and Stata files")
-    columns_by_name = {}
-    for column in columns:
-        present = [value for value in column.values if value is not None]
+
+    def series(values: Sequence[Any]) -> Any:
+        present = [value for value in values if value is not None]
         if present and all(isinstance(value, int | float) for value in present):
-            columns_by_name[column.name] = pandas.array(
-                [float("nan") if v is None else float(v) for v in column.values], "float64"
-            )
-        elif present and isinstance(present[0], datetime.date):
-            columns_by_name[column.name] = pandas.Series(column.values, dtype=object)
-        else:
-            columns_by_name[column.name] = pandas.Series(
-                ["" if v is None else label_of(v) for v in column.values], dtype=object
-            )
-    return pandas.DataFrame(columns_by_name)
+            return pandas.array([math.nan if v is None else float(v) for v in values], "float64")
+        if not present or not isinstance(present[0], datetime.date):
+            values = ["" if v is None else label_of(v) for v in values]
+        return pandas.Series(values, dtype=object)
+
+    return pandas.DataFrame({column.name: series(column.values) for column in columns})
 
 
 def _write_sav(path: Path, columns: Sequence[ExportColumn]) -> None:

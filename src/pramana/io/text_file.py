@@ -69,7 +69,7 @@ class TextFile:
         """The encoding, from the file's beginning; refused where the rules do not tell."""
         with self.open() as file:
             first = _read_up_to(file, min(_BLOCK, scanned))
-            if (encoding := _by_mark_or_zeros(first)) is not None:
+            if (encoding := wide_encoding(first)) is not None:
                 return encoding
             decoder, seen = codecs.getincrementaldecoder(UTF8)(), 0
             block = first
@@ -98,12 +98,8 @@ class TextFile:
         return WINDOWS
 
 
-def is_wide_text(head: bytes) -> bool:
-    """Whether zeros in it are halves of letters."""
-    return _by_mark_or_zeros(head) is not None
-
-
-def _by_mark_or_zeros(first: bytes) -> str | None:
+def wide_encoding(first: bytes) -> str | None:
+    """The encoding of a text whose zeros are halves of letters, by its mark or by where the zeros are."""
     for mark, name in TEXT_MARKS:
         if first.startswith(mark):
             return name
