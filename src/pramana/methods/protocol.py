@@ -34,6 +34,7 @@ from pramana.pages.content import Cell, Section
 from pramana.rows.protocol import ColumnReading, Columns, Draw, Rows
 from pramana.schema.domain import Attribute, Role
 from pramana.schema.sections import ColumnSection, Setting, SourceSection
+from pramana.schema.typed import read_section
 from pramana.schema.unit import Unit, UnitSection
 from pramana.theory.composition import PrivacyProfile
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Setting)
 C = TypeVar("C", bound=ColumnSection)
+F = TypeVar("F", bound=Form)
 Law = Product | RecordRetention | CoinGroups | Exchange  # by which recipients can estimate true counts
 Counts = NDArray[np.int64]
 
@@ -372,6 +374,11 @@ def unit_in(section: UnitSection, rows: Rows | None) -> Unit:
         people=people.people,
         households=people.households,
     )
+
+
+def statement_of(certificate: Certificate, form: type[F]) -> F:
+    """What a certificate states of its mechanism, in a method's own form; refuses anything else."""
+    return read_section(form, certificate.mechanism, "The mechanism of a certificate", BundleError)
 
 
 def fields_of_certificate(certificate: Certificate, tables: Sequence[Sequence[str]]) -> PlanFields:

@@ -21,7 +21,7 @@ from pramana.methods.columns import Quasi
 from pramana.methods.generalize.measured import Measured
 from pramana.methods.generalize.models import MODELS, PublishedClasses, agree, share_up
 from pramana.methods.generalize.setting import GeneralizeDesign
-from pramana.methods.protocol import Examination
+from pramana.methods.protocol import Examination, content_checks
 from pramana.methods.published_cells import check_companion
 from pramana.methods.sensitive import Sensitive
 from pramana.methods.usefulness import worth_of_cells
@@ -53,13 +53,10 @@ def examine_classes(bundle: Bundle, plan: GeneralizePlan) -> Examination:
         return Examination((Check("data", False, str(error)),))
     except (KeyError, ValueError, TypeError, AttributeError):
         return Examination((Check("data", False, "the columns are not those of a generalised table"),))
-    same = bundle.has_content(content)
-    k, records = int(sizes.min()), int(sizes.sum())
     published = PublishedClasses(sizes, counts, {s.name: s.parents for s in plan.sensitive}, looks=looks)
     checks = [
-        Check("content", same, "as certified" if same else "other content"),
-        Check("records", records == stated.records, f"{records} found"),
-        _smallest(k, stated),
+        *content_checks(bundle, content, int(sizes.sum()), stated.records),
+        _smallest(int(sizes.min()), stated),
         Check("classes counted again", len(sizes) == stated.classes, f"{len(sizes)} that look different"),
         *([] if stated.counted_unit else _inferences(counts, stated)),
         *_risks(sizes, stated),

@@ -54,6 +54,7 @@ from pramana.methods.protocol import (
     left_out_words,
     same_people,
     stated_tables,
+    statement_of,
 )
 from pramana.methods.sensitive import Sensitive, SensitiveForm, units_in_classes
 from pramana.methods.usefulness import Usefulness, worth_of_cells
@@ -61,7 +62,7 @@ from pramana.notions.guarantee import Guarantee
 from pramana.rows.digest import Column
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Attribute, Role
-from pramana.schema.typed import Count, Ordinal, read_section
+from pramana.schema.typed import Count, Ordinal
 from pramana.theory import rounding
 
 
@@ -261,9 +262,7 @@ def _warnings(plan: GeneralizePlan, seeded: bool) -> list[str]:
 
 
 def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
-    stated = read_section(
-        GeneralizeStatement, certificate.mechanism, "The mechanism of a certificate", BundleError
-    )
+    stated = statement_of(certificate, GeneralizeStatement)
     try:
         quasi = restored_quasi(stated.quasi, certificate.attributes)
         sensitive = tuple(Sensitive.of_form(s) for s in stated.sensitive)

@@ -34,6 +34,7 @@ from pramana.methods.protocol import (
     StatedTables,
     fields_of_certificate,
     stated_tables,
+    statement_of,
 )
 from pramana.methods.usefulness import Usefulness
 from pramana.notions.guarantee import ANY_TABLE, THIS_TABLE, Guarantee
@@ -272,7 +273,7 @@ class InvariantPlan(CodedPlan):
 
 
 def restore_invariant(certificate: Certificate) -> InvariantPlan:
-    stated = read_section(InvariantStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
+    stated = statement_of(certificate, InvariantStatement)
     for summary in stated.risks.values():
         read_section(RiskForm, summary, "The risks of a certificate", BundleError)
     shown = stated.matrix == "published"

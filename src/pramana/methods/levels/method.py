@@ -27,6 +27,7 @@ from pramana.methods.protocol import (
     Version,
     fields_of_certificate,
     fields_of_recipe,
+    statement_of,
 )
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.advice import advice_for_retention
@@ -45,7 +46,7 @@ from pramana.randomness.samplers import Codes
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Attribute, Role
 from pramana.schema.sections import RandomisedColumn, Setting
-from pramana.schema.typed import Count, Flag, Positive, Share, Text, read_section
+from pramana.schema.typed import Count, Flag, Positive, Share, Text
 from pramana.theory.levels import GRID, Level
 
 
@@ -203,9 +204,7 @@ class LevelsMethod(Method[LevelsSetting, LevelsColumn]):
         return advice_for_retention(plan, recipe.tables)
 
     def restore(self, certificate: Certificate) -> LevelPlan:
-        stated = read_section(
-            LevelsStatement, certificate.mechanism, "The mechanism of a certificate", BundleError
-        )
+        stated = statement_of(certificate, LevelsStatement)
         try:
             version = mechanism_from_json(law_in_order(stated.law, certificate.attributes))
         except MatrixError as error:

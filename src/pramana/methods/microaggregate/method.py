@@ -43,6 +43,7 @@ from pramana.methods.protocol import (
     left_out_words,
     same_people,
     stated_tables,
+    statement_of,
     without_a_column,
 )
 from pramana.methods.usefulness import TableWorth, Usefulness, blind_error, tables_asked
@@ -53,7 +54,6 @@ from pramana.randomness.samplers import code_dtype
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Attribute, Role
 from pramana.schema.kind import Kind
-from pramana.schema.typed import read_section
 from pramana.theory import rounding
 
 # What microaggregated columns are worth, by the losses their certificate states.
@@ -313,9 +313,7 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
         return (*first_useful(self, recipe, rows, fewer), *without_a_column(self, recipe, rows))
 
     def restore(self, certificate: Certificate) -> MicroaggregatePlan:
-        stated = read_section(
-            MicroaggregateStatement, certificate.mechanism, "The mechanism of a certificate", BundleError
-        )
+        stated = statement_of(certificate, MicroaggregateStatement)
         if problem := _misfit(certificate, stated.setting, stated.measured):
             raise BundleError("What a certificate says of a microaggregation must be of its columns", problem)
         return MicroaggregatePlan(

@@ -37,6 +37,7 @@ from pramana.methods.protocol import (
     fields_of_certificate,
     fields_of_recipe,
     stated_tables,
+    statement_of,
 )
 from pramana.methods.usefulness import Usefulness
 from pramana.notions.guarantee import THIS_TABLE, Guarantee
@@ -45,7 +46,6 @@ from pramana.pages.content import Cell
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Attribute
 from pramana.schema.kind import Kind
-from pramana.schema.typed import read_section
 
 _ALONE = (
     "Means of columns with noise are right in expectation. Their variances are too large by that of the noise: "
@@ -197,7 +197,7 @@ class NoiseMethod(Method[NoiseSetting, NoisedColumn]):
         )
 
     def restore(self, certificate: Certificate) -> NoisePlan:
-        stated = read_section(NoiseStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
+        stated = statement_of(certificate, NoiseStatement)
         if problem := misfit(certificate, stated.setting.columns) or stated.setting.problem():
             raise BundleError("What a certificate says of noise must be of its columns", problem)
         return NoisePlan(

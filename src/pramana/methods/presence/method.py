@@ -44,13 +44,14 @@ from pramana.methods.protocol import (
     fields_of_certificate,
     fields_of_recipe,
     first_useful,
+    statement_of,
     without_a_column,
 )
 from pramana.methods.recipe import Recipe
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Role
 from pramana.schema.sections import Setting, SourceSection, Weights
-from pramana.schema.typed import Count, FilePath, Flag, PlainText, Positive, read_section
+from pramana.schema.typed import Count, FilePath, Flag, PlainText, Positive
 
 Range = Annotated[tuple[float, float], Meta(extra={"must": "two numbers, such as delta = [0.01, 0.5]"})]
 
@@ -214,9 +215,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         return (*first_useful(self, recipe, rows, changes), *without_a_column(self, recipe, rows))
 
     def restore(self, certificate: Certificate) -> PresencePlan:
-        stated = read_section(
-            PresenceStatement, certificate.mechanism, "The mechanism of a certificate", BundleError
-        )
+        stated = statement_of(certificate, PresenceStatement)
         try:
             quasi = restored_quasi(stated.quasi, certificate.attributes)
             wanted, design = stated.setting.wanted, stated.setting.design

@@ -33,6 +33,7 @@ from pramana.methods.protocol import (
     Law,
     Publication,
     fields_of_certificate,
+    statement_of,
 )
 from pramana.methods.retention.choosing import check_choice, check_fit
 from pramana.methods.retention.explanation import explanation_of_law
@@ -42,7 +43,6 @@ from pramana.methods.usefulness import Usefulness, worth_of_law
 from pramana.notions.guarantee import Guarantee
 from pramana.rows.protocol import Rows
 from pramana.schema.domain import Attribute
-from pramana.schema.typed import read_section
 from pramana.theory import rounding
 from pramana.theory.composition import PrivacyProfile
 
@@ -224,7 +224,7 @@ def circumstances_of(certificate: Certificate, delta: float, candidates: int | N
 
 def restore_drawn(certificate: Certificate) -> RandomisedPlan:
     """The plan that a certificate states."""
-    stated = read_section(DrawnStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
+    stated = statement_of(certificate, DrawnStatement)
     try:
         mechanism = mechanism_from_json(law_in_order(stated.law, certificate.attributes))
     except MatrixError as error:

@@ -23,6 +23,7 @@ from pramana.methods.protocol import (
     fields_of_certificate,
     fields_of_recipe,
     stated_tables,
+    statement_of,
 )
 from pramana.methods.swap.columns import (
     SwapDesign,
@@ -38,7 +39,6 @@ from pramana.notions.guarantee import THIS_TABLE, Guarantee
 from pramana.notions.method_notions import Swapping
 from pramana.pages.content import Cell
 from pramana.rows.protocol import ColumnReading, Rows
-from pramana.schema.typed import read_section
 
 _WORTH = (
     "Every exchanged column has each value as often as the source: counts, means and quantiles of it alone are "
@@ -160,7 +160,7 @@ class SwapMethod(Method[SwapSetting, SwappedColumn]):
         )
 
     def restore(self, certificate: Certificate) -> SwapPlan:
-        stated = read_section(SwapStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
+        stated = statement_of(certificate, SwapStatement)
         design, measured = stated.setting, stated.measured
         problem = misfit(certificate, [*design.columns, *design.similar])
         if set(measured.moved) != set(design.columns):
