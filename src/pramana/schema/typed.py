@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
@@ -139,7 +139,7 @@ def _item(position: _Position, step: str) -> _Position:
     return replace(position, name=f"{position.name}[{step}]", info=_type_of_item(kinds, int(step)), value=value)
 
 
-def _type_of_item(kinds: tuple[types.Type, ...], number: int) -> types.Type | None:
+def _type_of_item(kinds: Iterable[types.Type], number: int) -> types.Type | None:
     for part in kinds:
         if isinstance(part, types.CollectionType):
             return part.item_type
@@ -191,8 +191,6 @@ def _must(info: types.Type | None, fault: str) -> str:
 
 def _of_type(info: types.Type) -> str | None:
     """What a value of this type is, with its bounds."""
-    if isinstance(info, types.Metadata):
-        return _of_type(info.type)
     if isinstance(info, types.IntType | types.FloatType):
         return f"a {'whole ' if isinstance(info, types.IntType) else ''}number{_range(info)}"
     if isinstance(info, types.StrType):
@@ -226,12 +224,15 @@ def _type_of(info: types.Type | None, key: str) -> types.Type | None:
     return None
 
 
-def _alternatives(info: types.Type | None) -> tuple[types.Type, ...]:
-    if isinstance(info, types.Metadata) and isinstance(info.type, types.UnionType):
-        return info.type.types
-    if isinstance(info, types.Metadata) and not isinstance(info.type, types.LiteralType | types.EnumType):
-        return (info, info.type)
-    return info.types if isinstance(info, types.UnionType) else () if info is None else (info,)
+def _alternatives(info: types.Type | None) -> Iterator[types.Type]:
+    """All that a value of this type may be: members of unions, and what metadata is about."""
+    if isinstance(info, types.UnionType):
+        for part in info.types:
+            yield from _alternatives(part)
+    elif info is not None:
+        yield info
+        if isinstance(info, types.Metadata):
+            yield from _alternatives(info.type)
 
 
 def _words(info: types.Type) -> str | None:
@@ -240,19 +241,14 @@ def _words(info: types.Type) -> str | None:
 
 
 def _extra(info: types.Type | None, name: str) -> object:
-    for part in info.types if isinstance(info, types.UnionType) else (info,):
-        if isinstance(part, types.Metadata):
-            if part.extra and name in part.extra:
-                return part.extra[name]
-            if (inner := _extra(part.type, name)) is not None:
-                return inner
+    for part in _alternatives(info):
+        if isinstance(part, types.Metadata) and part.extra and name in part.extra:
+            return part.extra[name]
     return None
 
 
 def _choices(info: types.Type | None) -> list[str]:
-    for part in info.types if isinstance(info, types.UnionType) else (info,):
-        if isinstance(part, types.Metadata) and (inner := _choices(part.type)):
-            return inner
+    for part in _alternatives(info):
         if isinstance(part, types.LiteralType):
             return [str(value) for value in part.values]
         if isinstance(part, types.EnumType):
