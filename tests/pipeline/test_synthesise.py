@@ -199,7 +199,7 @@ def test_records_of_another_table_are_noticed_in_a_bundle(world: Path, tmp_path:
     [
         (["--out", "p.xlsx"], "named .csv or .parquet"),
         (["--out", "there.csv"], "already exists"),
-        (["--out", "no/p.csv"], "must exist"),
+        (["--out", "no/p.csv"], "does not exist"),
         (["--out", "p.csv", "--records", "0"], "0"),
         (["--out", "p.csv", "--key", "no.key"], "key file"),
         (["--out", "{bundle}/p.csv"], "outside of every bundle"),

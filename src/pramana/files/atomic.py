@@ -45,21 +45,21 @@ def already_exists(path: object, kind: type[E], hint: str = "Choose another name
     return kind(f"{path} already exists", hint=hint)
 
 
-def check_free(paths: Iterable[Path]) -> None:
+def check_free(paths: Iterable[Path], error: type[InputError] = InputError) -> None:
     """Refuse, before any work is done, new files that could not be written."""
     for path in paths:
         try:
             taken = os.path.lexists(path)
             str(path).encode()
         except ValueError:
-            raise InputError("The name of a new file must not contain a zero byte or half a character") from None
+            raise error("The name of a new file must not contain a zero byte or half a character") from None
         if taken:
-            raise already_exists(path, InputError, "Choose another name, or move it away.")
+            raise already_exists(path, error, "Choose another name, or move it away.")
         folder = path.absolute().parent
         if not folder.is_dir():
-            raise InputError(f"The folder {folder} does not exist", hint="Create it first.")
+            raise error(f"The folder {folder} does not exist", hint="Create it first.")
         if (bundle := bundle_around(path)) is not None:
-            raise InputError(f"{path} must lie outside of every bundle", f"a path inside {bundle}")
+            raise error(f"{path} must lie outside of every bundle", f"a path inside {bundle}")
 
 
 def bundle_around(path: Path) -> Path | None:

@@ -281,8 +281,6 @@ class Learner:
 
     sizes: Sequence[int]
     tables: Tables
-    most_parents: int = MOST_PARENTS
-    most_cells: int = MOST_CLIQUE_CELLS
     single: list[Array] = field(default_factory=list)
     published: dict[tuple[int, ...], PublishedTable] = field(default_factory=dict)
     seen: dict[tuple[int, ...], Dependence] = field(default_factory=dict)
@@ -294,7 +292,7 @@ class Learner:
         self._look_at_pairs()
         cliques = _tree(count, {(s[0], s[1]): dependence.strength for s, dependence in self.seen.items()})
         model = self._fitted(cliques)
-        for parents in range(2, self.most_parents + 1):
+        for parents in range(2, MOST_PARENTS + 1):
             grown = self._grown(cliques, model, parents)
             if grown == cliques:
                 break
@@ -365,7 +363,7 @@ class Learner:
                     continue
                 for further in set(scope) - set(clique.parents):
                     pair = (min(further, clique.child), max(further, clique.child))
-                    if pair not in self.seen or cells * self.sizes[further] > self.most_cells:
+                    if pair not in self.seen or cells * self.sizes[further] > MOST_CLIQUE_CELLS:
                         continue
                     predicted = _pair_across(marginals, cliques, index, earlier, further)
                     if pair[0] == clique.child:

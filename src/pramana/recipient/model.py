@@ -188,10 +188,6 @@ class RecordModel:
     tables: tuple[tuple[str, ...], ...]  # that it is made of
     converged: bool
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(name for variable in self.variables for name in variable.names)
-
     def draw(self, key: Key, context: str, first: int, count: int) -> dict[str, Codes]:
         """The codes of records first, first+1, ..., column by column."""
         drawn: dict[int, NDArray[np.uint32]] = {}

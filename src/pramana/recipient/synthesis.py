@@ -25,7 +25,7 @@ from pramana.bundle.bundle import Bundle, published_batches
 from pramana.bundle.certificate import canonical
 from pramana.bundle.form import Check
 from pramana.errors import BundleError, InputError, PramanaError
-from pramana.files.atomic import already_exists, bundle_around, flush, named_when_whole, own_file, write_whole
+from pramana.files.atomic import check_free, flush, named_when_whole, own_file, write_whole
 from pramana.files.folder import scratch_beside
 from pramana.files.locations import located, path_here
 from pramana.files.store_path import AnyPath, StorePath, put_file
@@ -125,9 +125,9 @@ def synthesise(
             here = synthesise(bundle, copy, records, key, unverified=unverified, engine=engine, progress=progress)
         return replace(here, out=target)
     opened = Bundle.open(bundle)
-    _check_free(target)
+    check_free([target], BundleError)
     if not (left := _left_behind(target)):
-        _check_free(_certificate_path(target))
+        check_free([_certificate_path(target)], BundleError)
     wanted = opened.certificate.records if records is None else records
     if isinstance(wanted, bool) or not isinstance(wanted, Integral) or not 1 <= wanted <= MOST_RECORDS:
         must = f"The number of records must be a whole number from 1 to {MOST_RECORDS:,}"
@@ -148,7 +148,7 @@ def synthesise(
                 write_whole(_certificate_path(target.absolute()), text, 0o666)  # first: no records are without it
                 undo.callback(_take_back, target, entry)
             elif left != text:
-                _check_free(_certificate_path(target))
+                check_free([_certificate_path(target)], BundleError)
             flush(data)
         undo.pop_all()
     return Synthesised(target, wanted, source.statement()["kind"])
@@ -227,18 +227,6 @@ def _certificate_path(target: Path) -> Path:
     return target.with_name(target.name + ENDING)
 
 
-def _check_free(path: Path) -> None:
-    parent = path.absolute().parent
-    if path.exists() or path.is_symlink():
-        raise already_exists(path, BundleError, "Choose another name, or move it away.")
-    if not parent.is_dir():
-        raise BundleError(f"The folder {parent} must exist", "no such folder", "Create it first.")
-    if (bundle := bundle_around(path)) is not None:
-        raise BundleError(
-            f"{path} must lie outside of every bundle, whose files are certified", f"a path inside {bundle}"
-        )
-
-
 def _take_back(target: Path, entry: dict[str, object]) -> None:
     """Remove the certificate, unless the same run beside this one has made its records and goes by it."""
     with contextlib.suppress(OSError):
@@ -262,8 +250,7 @@ def _said_plainly(target: Path) -> Iterator[None]:
     try:
         yield
     except FileExistsError:
-        _check_free(target)
-        _check_free(_certificate_path(target))
+        check_free([target, _certificate_path(target)], BundleError)
         raise
     except OSError as error:
         raise BundleError(f"{target} must be writable", error.strerror or "an error of the file system") from None
