@@ -69,22 +69,20 @@ class CellContent:
         return {f"{self.name} cells": np.frombuffer(text.encode(), np.uint8)}
 
 
+@dataclass(eq=False)
 class CellTable(TableMaker):
     """Cells by class, beside the columns that pass unchanged; rows in no class are suppressed."""
 
-    def __init__(
-        self,
-        attributes: Sequence[Attribute],
-        cells: Mapping[str, Column],
-        classes: int,
-        *,
-        by_class: bool,
-        output: str,
-    ) -> None:
-        self._attributes, self._by_class = attributes, by_class
-        self._cells, self._classes, self._output = cells, classes, output
-        self._raw = [a.name for a in attributes if a.raw and a.name not in cells]
-        self._names = [CLASS, *self._raw] if by_class else [a.name for a in attributes]
+    attributes: Sequence[Attribute]
+    cells: Mapping[str, Column]
+    classes: int
+    by_class: bool = field(kw_only=True)
+    output: str = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        cells, output = self.cells, self.output
+        self._raw = [a.name for a in self.attributes if a.raw and a.name not in cells]
+        self._names = [CLASS, *self._raw] if self.by_class else [a.name for a in self.attributes]
         # as their file tells them: in a CSV a number is the text that is written of it
         read = {name: column.cast(pa.string()) if output == "csv" else column for name, column in cells.items()}
         self._contents = {name: CellContent(name, column) for name, column in read.items()}
@@ -96,10 +94,10 @@ class CellTable(TableMaker):
         class_of = number[rows]
         raw = {name: columns[name].take(numbers(rows)) for name in self._raw}
         self._digest.update({name: content.codes(class_of) for name, content in self._contents.items()})
-        if self._output == "parquet":  # in a CSV they have no types of their own; the file's digest covers them
+        if self.output == "parquet":  # in a CSV they have no types of their own; the file's digest covers them
             self._digest.update(raw)
         at = numbers(class_of)
-        return pa.table({n: self._cells[n].take(at) if n in self._cells else raw[n] for n in self._names})
+        return pa.table({n: self.cells[n].take(at) if n in self.cells else raw[n] for n in self._names})
 
     def content(self) -> str:
         for content in self._contents.values():
@@ -107,12 +105,7 @@ class CellTable(TableMaker):
         return self._digest.hexdigest(sorted(self._digest.parts))
 
     def kept(self, columns: Columns) -> NDArray[np.bool_]:
-        return np.asarray(columns[CLASS_NUMBER] < self._classes)
-
-    def at(self, row: int) -> CellTable:
-        del row
-        by_class, output = self._by_class, self._output
-        return CellTable(self._attributes, self._cells, self._classes, by_class=by_class, output=output)
+        return np.asarray(columns[CLASS_NUMBER] < self.classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,22 +312,17 @@ MARK = "\0present"  # the column of marks, under a name that no column of a sour
 _MARKS = {"1": True, "0": False, "true": True, "false": False, "1.0": True, "0.0": False}
 
 
-def marked(column: Column, name: str) -> NDArray[np.bool_]:
-    """A column of 1 and 0 (or true and false) as marks."""
-    chunks = chunks_of(column)
-    domain = domain_from_data(chunks)
-    if domain.missing or not all(label.strip().lower() in _MARKS for label in domain.labels):
-        raise SourceError(
-            f"The column {name!r} must mark who is present by 1 and 0", f"{domain.size} different values"
-        )
-    meaning = np.array([_MARKS[label.strip().lower()] for label in domain.labels])
-    return np.asarray(meaning[encode(chunks, domain, name)])
-
-
 def derive_marks(rows: Rows, flag: str) -> None:
-    """The marks of a column as a column of codes, 1 where a row is meant."""
+    """The marks of a column of 1 and 0 (or true and false) as a column of codes, 1 where a row is meant."""
 
     def marks(columns: Columns) -> Codes:
-        return marked(columns[flag], flag).astype(np.uint8)
+        chunks = chunks_of(columns[flag])
+        domain = domain_from_data(chunks)
+        if domain.missing or not all(label.strip().lower() in _MARKS for label in domain.labels):
+            raise SourceError(
+                f"The column {flag!r} must mark who is present by 1 and 0", f"{domain.size} different values"
+            )
+        meaning = np.array([_MARKS[label.strip().lower()] for label in domain.labels], np.uint8)
+        return np.asarray(meaning[encode(chunks, domain, flag)])
 
     rows.derive(MARK, (flag,), marks)

@@ -300,18 +300,18 @@ class Quasi:
     @classmethod
     def of_form(cls, form: QuasiForm, attributes: Mapping[str, Attribute]) -> Quasi:
         attribute = attributes.get(form.name)
-        if attribute is None or attribute.raw or len({len(level) for level in form.levels}) != 1:
-            raise SchemaError(f"The levels of {form.name} must be those of a column with a domain")
-        ladder = Ladder(attribute.name, tuple(np.array(level, np.int64) for level in form.levels))
+        ladder = Ladder(form.name, tuple(np.array(level, np.int64) for level in form.levels))
         labels = tuple(tuple(level) for level in form.labels)
-        if [len(level) for level in labels] != list(ladder.sizes) or labels[0] != leaves_of(attribute):
-            raise SchemaError(f"The levels of {attribute.name} must fit its domain")
-        if ladder.maps[0].tolist() != list(range(ladder.leaves)) or any(
-            len(set(level)) < len(level) for level in labels
+        if (
+            attribute is None
+            or attribute.raw
+            or len({len(level) for level in form.levels}) != 1
+            or [len(level) for level in labels] != list(ladder.sizes)
+            or labels[0] != leaves_of(attribute)
+            or ladder.maps[0].tolist() != list(range(ladder.leaves))
+            or any(len(set(level)) < len(level) for level in labels)
         ):
-            raise SchemaError(
-                f"The levels of {attribute.name} must begin with its values, and label each group once"
-            )
+            raise SchemaError(f"The levels of {form.name} must begin with its values, and label each group once")
         return cls(attribute, ladder, labels, form.ordered)
 
 
@@ -444,11 +444,8 @@ class ShownNumbers:
     def check(self, cell: object) -> None:
         number = decimal_number(cell) if isinstance(cell, str) else cell
         if isinstance(number, bool) or not isinstance(number, int | float | Decimal) or not isfinite(number):
-            raise BundleError(f"Every cell of {self.name!r} must be a number", _kind_of(cell))
-
-
-def _kind_of(cell: object) -> str:
-    return "text that is none" if isinstance(cell, str) else f"a cell of the type {type(cell).__name__}"
+            got = "text that is none" if isinstance(cell, str) else f"a cell of the type {type(cell).__name__}"
+            raise BundleError(f"Every cell of {self.name!r} must be a number", got)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, TypeVar
 
 import pyarrow as pa
@@ -139,22 +139,19 @@ def take_content(digest: ContentDigest, table: pa.Table) -> None:
     digest.update({name: raw_column(table.column(name), None) for name in table.schema.names})
 
 
+@dataclass(eq=False)
 class PerturbedTable(TableMaker):
     """Makes the published columns: those with other values by a function each, the others as they are."""
 
-    def __init__(self, names: Sequence[str], changed: Mapping[str, Callable[[Columns], Column]]) -> None:
-        self._names, self._changed = names, changed
-        self._digest = ContentDigest()
+    names: Sequence[str]
+    changed: Mapping[str, Callable[[Columns], Column]]
+    digest: ContentDigest = field(default_factory=ContentDigest, init=False)
 
     def table(self, columns: Columns) -> pa.Table:
-        changed = {name: make(columns) for name, make in self._changed.items()}
-        table = pa.table({name: changed[name] if name in changed else columns[name] for name in self._names})
-        take_content(self._digest, table)
+        changed = {name: make(columns) for name, make in self.changed.items()}
+        table = pa.table({name: changed[name] if name in changed else columns[name] for name in self.names})
+        take_content(self.digest, table)
         return table
 
     def content(self) -> str:
-        return self._digest.hexdigest(sorted(self._digest.parts))
-
-    def at(self, row: int) -> PerturbedTable:
-        del row
-        return PerturbedTable(self._names, self._changed)
+        return self.digest.hexdigest(sorted(self.digest.parts))

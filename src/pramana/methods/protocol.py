@@ -90,6 +90,7 @@ class Version:
     kept: Fraction
 
 
+@dataclass(eq=False)
 class TableMaker(ABC):
     """Makes the published columns from pieces of rows, in published order, and digests what they say."""
 
@@ -109,9 +110,10 @@ class TableMaker(ABC):
         """Which of some rows are published; rows can be left out only as they are made."""
         return np.ones(len(next(iter(columns.values()))), np.bool_)
 
-    @abstractmethod
     def at(self, row: int) -> TableMaker:
         """A maker of its own for the rows from this number on, which can be sent to where they lie."""
+        del row
+        return replace(self)
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,7 @@ class Explanation:
 class Plan(ABC):
     """A method with all its parameters, for one table."""
 
+    whole_table: ClassVar[bool] = False  # whether it needs all rows at once
     attributes: tuple[Attribute, ...]
     dropped: tuple[str, ...] = ()
     dataset: str = ""
@@ -269,7 +272,7 @@ class Plan(ABC):
     @property
     def capabilities(self) -> Capabilities:
         """Where rows may be for it."""
-        return Capabilities(streams=True, spark=True)
+        return Capabilities(streams=not self.whole_table, spark=not self.whole_table)
 
     def readings(self) -> tuple[ColumnReading, ...]:
         """How the source is read to be published again."""
@@ -402,6 +405,7 @@ class Method(ABC, Generic[S, C]):
 
     name: ClassVar[str]
     counts_people: ClassVar[bool] = False  # states its guarantees for people of several rows, too
+    whole_table: ClassVar[bool] = False  # needs all rows at once
     setting: type[S]
     column: type[C]
     statement: type[Form]  # the form of its certificates' `mechanism`
@@ -409,7 +413,7 @@ class Method(ABC, Generic[S, C]):
     def capabilities(self, setting: S) -> Capabilities:
         """Where rows may be for it."""
         del setting
-        return Capabilities(streams=True, spark=True)
+        return Capabilities(streams=not self.whole_table, spark=not self.whole_table)
 
     @abstractmethod
     def readings(self, recipe: Recipe[S, C]) -> tuple[ColumnReading, ...]:

@@ -37,7 +37,15 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Setting, covariant=True)
 C = TypeVar("C", bound=ColumnSection, covariant=True)
 T = TypeVar("T", bound=msgspec.Struct)
-SECTIONS = ("about", "source", "unit", "release", "attributes", "output", "ledger", "survey")
+SECTION_TYPES: dict[str, type[msgspec.Struct]] = {  # of those that no method adds to
+    "about": AboutSection,
+    "source": SourceSection,
+    "unit": UnitSection,
+    "output": OutputSection,
+    "ledger": LedgerSection,
+    "survey": SurveySection,
+}
+SECTIONS = (*SECTION_TYPES, "release", "attributes")
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,8 @@ from pramana.bundle.form import CertificateForm
 from pramana.errors import BundleError, InputError, RecipeError
 from pramana.files.locations import local_path
 from pramana.methods import recipe as recipes
-from pramana.schema.sections import (
-    AboutSection,
-    ColumnSection,
-    LedgerSection,
-    OutputSection,
-    Setting,
-    SourceSection,
-    SurveySection,
-)
+from pramana.schema.sections import AboutSection, ColumnSection, Setting, SurveySection
 from pramana.schema.typed import keys_of, near
-from pramana.schema.unit import UnitSection
 
 if TYPE_CHECKING:
     from pramana.bundle.certificate import Certificate
@@ -85,19 +76,10 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def recipe_schema() -> dict[str, Any]:
     """A recipe is one of as many kinds as there are methods: `release.method` tells which."""
     methods = {name: method_named(name) for name in METHODS}
-    sections: dict[str, type[msgspec.Struct]] = {
-        "about": AboutSection,
-        "source": SourceSection,
-        "unit": UnitSection,
-        "output": OutputSection,
-        "ledger": LedgerSection,
-        "survey": SurveySection,
-    }
-    kinds = list(sections.values())
+    kinds = list(recipes.SECTION_TYPES.values())
     for method in methods.values():
         kinds += [method.setting, method.column]
-    references, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
-    by_kind = dict(zip(kinds, references, strict=True))
+    by_kind, definitions = _components(kinds)
     return {
         "$schema": DIALECT,
         "title": "A Pramana recipe",
@@ -106,7 +88,7 @@ def recipe_schema() -> dict[str, Any]:
         "required": ["attributes"],
         "additionalProperties": False,
         "properties": {
-            **{name: by_kind[kind] for name, kind in sections.items()},
+            **{name: by_kind[kind] for name, kind in recipes.SECTION_TYPES.items()},
             "release": {"type": "object"},
             "attributes": {"type": "object", "minProperties": 1},
         },
@@ -118,9 +100,7 @@ def recipe_schema() -> dict[str, Any]:
 def certificate_schema() -> dict[str, Any]:
     """A certificate; `mechanism` has as many forms as there are methods."""
     forms = {name: method_named(name).statement for name in METHODS}
-    kinds = [CertificateForm, *dict.fromkeys(forms.values())]
-    references, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
-    by_kind = dict(zip(kinds, references, strict=True))
+    by_kind, definitions = _components([CertificateForm, *dict.fromkeys(forms.values())])
     return {
         "$schema": DIALECT,
         "title": "A Pramana certificate, format version 2",
@@ -134,6 +114,12 @@ def certificate_schema() -> dict[str, Any]:
         ],
         "$defs": definitions,
     }
+
+
+def _components(kinds: list[type[msgspec.Struct]]) -> tuple[dict[type[msgspec.Struct], Any], dict[str, Any]]:
+    """A reference to each kind, and the definitions that they refer to."""
+    references, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    return dict(zip(kinds, references, strict=True)), definitions
 
 
 def _only_if(method: str, setting: dict[str, Any], column: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -20,6 +20,7 @@ from pramana.rows.owners import Owners
 from pramana.rows.protocol import Columns, Rows, chunks_of
 from pramana.schema.domain import Domain
 from pramana.schema.unit import Storey
+from pramana.theory import rounding
 
 Code = Annotated[int, Meta(ge=0, lt=1 << 31)]
 
@@ -57,9 +58,7 @@ class Sensitive:
 
     def in_rows(self, rows: Rows) -> Sensitive:
         """With the values that occur in the rows; a tree has its own."""
-        if self.parents is not None:
-            return self
-        return sensitive_in(self.name, rows)
+        return sensitive_in(self.name, rows) if self.parents is None else self
 
     def published(self, codes: NDArray[np.integer]) -> Sensitive:
         """With the values that occur among these codes alone: what was suppressed stays unsaid."""
@@ -101,6 +100,16 @@ def sensitive_in(name: str, rows: Rows) -> Sensitive:
 def derive_codes(rows: Rows, sensitive: Sequence[Sensitive]) -> None:
     for s in sensitive:
         rows.derive(s.coded, (s.name,), s.codes_of)
+
+
+def inference_words(inferred: Mapping[str, float], single_valued: Mapping[str, int]) -> Iterator[str]:
+    """How surely sensitive values follow from a class, in the order a certificate has them."""
+    for name, share in sorted(inferred.items()):
+        alone = f"; {single_valued.get(name, 0)} classes have one value only." if share == 1 else "."
+        yield (
+            f"Anyone who knows a person's quasi-identifiers can infer their {name} with a confidence of up to "
+            f"{rounding.shown_up(share, 4)}{alone}"
+        )
 
 
 # Classes of people, or households, that have several rows: what they are counted by, and what they come to.

@@ -56,14 +56,13 @@ from pramana.methods.protocol import (
     stated_tables,
     statement_of,
 )
-from pramana.methods.sensitive import Sensitive, SensitiveForm, units_in_classes
+from pramana.methods.sensitive import Sensitive, SensitiveForm, inference_words, units_in_classes
 from pramana.methods.usefulness import Usefulness, worth_of_cells
 from pramana.notions.guarantee import Guarantee
 from pramana.rows.digest import Column
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Attribute, Role
 from pramana.schema.typed import Count, Ordinal
-from pramana.theory import rounding
 
 
 class GeneralizeStatement(Form, frozen=True, kw_only=True):
@@ -246,12 +245,7 @@ def _warnings(plan: GeneralizePlan, seeded: bool) -> list[str]:
         warnings.append(
             "k-anonymity alone does not keep sensitive values apart: a class may have one value only. See l and t."
         )
-    for name, share in sorted(plan.measured.inferred.items()):  # in the order a certificate has them
-        alone = plan.measured.single_valued.get(name, 0)
-        warnings.append(
-            f"Anyone who knows a person's quasi-identifiers can infer their {name} with a confidence of up to "
-            f"{rounding.shown_up(share, 4)}" + (f"; {alone} classes have one value only." if share == 1 else ".")
-        )
+    warnings += inference_words(plan.measured.inferred, plan.measured.single_valued)
     if plan.design.cells == "pdf":
         warnings.append(
             "The cells tell how often each value occurs in a class. That is no secret under k-anonymity when it "

@@ -28,7 +28,6 @@ from pramana.methods.microaggregate.classes import (
 )
 from pramana.methods.protocol import (
     USUAL_KS,
-    Capabilities,
     ColumnUncertainty,
     Examination,
     Explanation,
@@ -46,6 +45,7 @@ from pramana.methods.protocol import (
     statement_of,
     without_a_column,
 )
+from pramana.methods.sensitive import inference_words
 from pramana.methods.usefulness import TableWorth, Usefulness, blind_error, tables_asked
 from pramana.notions.classes import KAnonymity
 from pramana.notions.guarantee import THIS_TABLE, Guarantee
@@ -54,7 +54,6 @@ from pramana.randomness.samplers import code_dtype
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Attribute, Role
 from pramana.schema.kind import Kind
-from pramana.theory import rounding
 
 # What microaggregated columns are worth, by the losses their certificate states.
 
@@ -113,6 +112,7 @@ class MicroaggregatePlan(Plan):
     A quasi-identifying column without a domain is one of numbers; one with a domain is one of categories.
     """
 
+    whole_table: ClassVar[bool] = True
     design: MicroaggregateDesign
     measured: AggregateMeasures
     aggregated: Aggregated | None = field(default=None, repr=False)  # at the holder's only
@@ -120,10 +120,6 @@ class MicroaggregatePlan(Plan):
     @property
     def records(self) -> int:
         return self.measured.records
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities()
 
     @property
     def quasi(self) -> tuple[Attribute, ...]:
@@ -255,12 +251,7 @@ def _warnings(plan: MicroaggregatePlan, seeded: bool) -> Iterator[str]:
         yield f"{design.aggregate.capitalize()}s are not rounded, and {told}: {', '.join(plain)}. See decimals."
     if measured.inferred:
         yield "k-anonymity alone does not keep sensitive values apart: a class may have one value only."
-    for name, share in sorted(measured.inferred.items()):  # in the order a certificate has them
-        alone = measured.single_valued.get(name, 0)
-        yield (
-            f"Anyone who knows a person's quasi-identifiers can infer their {name} with a confidence of up to "
-            f"{rounding.shown_up(share, 4)}" + (f"; {alone} classes have one value only." if share == 1 else ".")
-        )
+    yield from inference_words(measured.inferred, measured.single_valued)
     yield from read_from_data(plan.attributes)
 
 
@@ -275,13 +266,10 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
 
     name: ClassVar[str] = "microaggregate"
     counts_people: ClassVar[bool] = True
+    whole_table: ClassVar[bool] = True
     setting = MicroaggregateSetting
     column = AggregatedColumn
     statement = MicroaggregateStatement
-
-    def capabilities(self, setting: MicroaggregateSetting) -> Capabilities:
-        del setting
-        return Capabilities()
 
     def readings(self, recipe: MicroaggregateRecipe) -> tuple[ColumnReading, ...]:
         design_of(recipe)

@@ -13,7 +13,6 @@ from pramana.errors import BundleError
 from pramana.methods.columns import coded, unchanged
 from pramana.methods.perturbed import PerturbedPlan, PerturbedTable, misfit
 from pramana.methods.protocol import (
-    Capabilities,
     ColumnUncertainty,
     Explanation,
     Method,
@@ -58,6 +57,7 @@ class SwapStatement(Form, frozen=True, kw_only=True):
 class SwapPlan(PerturbedPlan):
     """The design, and what it came to."""
 
+    whole_table: ClassVar[bool] = True
     number: ClassVar[str] = "exchanged"
     secret: ClassVar[tuple[str, str]] = (
         "who exchanged with whom is no secret",
@@ -74,10 +74,6 @@ class SwapPlan(PerturbedPlan):
     @property
     def records(self) -> int:
         return self.measured.records
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities()
 
     def doubt(self, name: str) -> ColumnUncertainty:
         return ColumnUncertainty(moved=self.measured.moved.get(name, 0.0))
@@ -133,13 +129,10 @@ class SwapMethod(Method[SwapSetting, SwappedColumn]):
     """`swap`."""
 
     name: ClassVar[str] = "swap"
+    whole_table: ClassVar[bool] = True
     setting = SwapSetting
     column = SwappedColumn
     statement = SwapStatement
-
-    def capabilities(self, setting: SwapSetting) -> Capabilities:
-        del setting
-        return Capabilities()
 
     def readings(self, recipe: SwapRecipe) -> tuple[ColumnReading, ...]:
         design_of(recipe)
