@@ -304,11 +304,14 @@ class Learner:
         sizes = self.sizes
         pairs = [p for p in combinations(range(len(sizes)), 2) if sizes[p[0]] * sizes[p[1]] <= MOST_PAIR_CELLS]
         for pair, table in self._counted(pairs):
-            freedom = math.prod(_values(self.single[v]) - 1 for v in pair)
-            if freedom > 0:
-                dependence = Dependence.of(table, self._independent(pair), freedom)
-                if dependence.seen:
-                    self.published[pair], self.seen[pair] = table, dependence
+            if (dependence := self._dependence(pair, table, self._independent(pair))) is not None:
+                self.published[pair], self.seen[pair] = table, dependence
+
+    def _dependence(self, scope: tuple[int, ...], table: PublishedTable, without: Array) -> Dependence | None:
+        """What a model without it does not explain of a table; None where that is no more than chance."""
+        freedom = math.prod(_values(self.single[v]) - 1 for v in scope)
+        dependence = Dependence.of(table, without, freedom) if freedom > 0 else None
+        return dependence if dependence is not None and dependence.seen else None
 
     def _independent(self, pair: tuple[int, ...]) -> Array:
         return np.asarray(np.multiply.outer(self.single[pair[0]], self.single[pair[1]]))
@@ -387,12 +390,9 @@ class Learner:
         for scope, table in self._counted(list(inside)):
             index = inside[scope]
             predicted = margin_of(marginals[index], cliques[index].scope, scope)
-            freedom = math.prod(_values(self.single[v]) - 1 for v in scope)
-            if freedom > 0:
-                dependence = Dependence.of(table, predicted, freedom)
-                if dependence.seen:
-                    self.targets[scope] = self._target(table, scope, predicted, dependence)
-                    more = True
+            if (dependence := self._dependence(scope, table, predicted)) is not None:
+                self.targets[scope] = self._target(table, scope, predicted, dependence)
+                more = True
         return self._fitted(cliques) if more else model
 
 

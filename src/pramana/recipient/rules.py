@@ -164,14 +164,7 @@ def rule_distance(a: RuleSet, b: RuleSet) -> float:
     return total
 
 
-def tree_accuracy(
-    train: Sequence[Codes],
-    train_class: Codes,
-    test: Sequence[Codes],
-    test_class: Codes,
-    *,
-    min_leaf: int = 20,
-) -> float:
+def tree_accuracy(train: Sequence[Codes], train_class: Codes, test: Sequence[Codes], test_class: Codes) -> float:
     """The share of `test` that a decision tree learnt from `train` classifies rightly."""
     try:
         from sklearn.tree import DecisionTreeClassifier
@@ -179,6 +172,6 @@ def tree_accuracy(
         raise MissingExtraError(
             "Decision trees need scikit-learn", "no such library", f"Install it with: {install_command('models')}"
         ) from None
-    tree: Any = DecisionTreeClassifier(min_samples_leaf=min_leaf, random_state=0)
+    tree: Any = DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
     tree.fit(np.stack(list(train), axis=1), train_class)
     return float((tree.predict(np.stack(list(test), axis=1)) == test_class).mean())
