@@ -7,7 +7,7 @@ certified is the law that is published. A channel knows no tables, files or keys
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -52,24 +52,6 @@ class Channel(Protocol):
 
     def to_json(self) -> dict[str, Any]:
         """What the certificate holds of this channel; `channel_from_json` reads it back."""
-
-
-class HasRatio(Protocol):
-    """A channel, or a law of several attributes."""
-
-    @property
-    def likelihood_ratio(self) -> Fraction | None: ...
-
-
-def joint_likelihood_ratio(laws: Iterable[HasRatio]) -> Fraction | None:
-    """Corollary 1 of paper 1: the epsilons of independent laws add up; None where one has none."""
-    product = Fraction(1)
-    for law in laws:
-        ratio = law.likelihood_ratio
-        if ratio is None:
-            return None
-        product *= ratio
-    return product
 
 
 def check_size(size: int) -> None:

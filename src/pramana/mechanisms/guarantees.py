@@ -289,10 +289,7 @@ def _in_company(guarantee: Guarantee, company: str) -> Guarantee:
 
 def _common(plain: tuple[Guarantee, ...]) -> tuple[str, ...]:
     """What all of them assume of the cipher, the domains and the seed."""
-    shared = [set(g.assumptions) for g in plain]
-    both = set.intersection(*shared) if shared else set()
-    return (
-        tuple(a for a in plain[0].assumptions if a in both and not a.startswith("this is the only"))
-        if plain
-        else ()
-    )
+    if not plain:
+        return ()
+    shared = set.intersection(*(set(g.assumptions) for g in plain))
+    return tuple(a for a in plain[0].assumptions if a in shared and not a.startswith("this is the only"))

@@ -152,8 +152,8 @@ class LevelDesign:
 
     def likelihood_ratio(self, level: Level) -> Fraction | None:
         """e^epsilon of the record at this level, exactly; None for infinity."""
-        ratios = [pk.likelihood_ratio_of_redraw(level.retention, least) for least in self.least_redraws]
-        return None if None in ratios else math.prod((r for r in ratios if r is not None), start=Fraction(1))
+        ratios = (pk.likelihood_ratio_of_redraw(level.retention, least) for least in self.least_redraws)
+        return pk.joint_likelihood_ratio(ratios)
 
     @property
     def least_redraws(self) -> list[Fraction]:

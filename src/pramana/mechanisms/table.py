@@ -27,7 +27,6 @@ from pramana.mechanisms.channel import (
     blankets_of_channels,
     blankets_of_retentions,
     check_size,
-    joint_likelihood_ratio,
 )
 from pramana.randomness._kernels import retain_joint
 from pramana.randomness.key import Stream
@@ -92,7 +91,7 @@ class Product:
     @property
     def likelihood_ratio(self) -> Fraction | None:
         """Corollary 1: epsilons of independent attributes add up."""
-        return joint_likelihood_ratio(self.channels.values())
+        return pk.joint_likelihood_ratio(channel.likelihood_ratio for channel in self.channels.values())
 
     @property
     def anonymity_ratio(self) -> Fraction:
@@ -231,7 +230,7 @@ class CoinGroups:
     @property
     def likelihood_ratio(self) -> Fraction | None:
         """Corollary 1, with a group for an attribute."""
-        return joint_likelihood_ratio(self.parts)
+        return pk.joint_likelihood_ratio(part.likelihood_ratio for part in self.parts)
 
     @property
     def anonymity_ratio(self) -> Fraction:
@@ -311,7 +310,7 @@ class Exchange:
     @property
     def likelihood_ratio(self) -> Fraction | None:
         """Corollary 1 of paper 1, over groups."""
-        return joint_likelihood_ratio(group.channel for group in self.groups)
+        return pk.joint_likelihood_ratio(group.channel.likelihood_ratio for group in self.groups)
 
     @property
     def anonymity_ratio(self) -> Fraction:

@@ -44,6 +44,16 @@ def likelihood_ratio_of_redraw(retention: Fraction, least: Fraction) -> Fraction
     return 1 + retention / ((1 - retention) * least)
 
 
+def joint_likelihood_ratio(ratios: Iterable[Fraction | None]) -> Fraction | None:
+    """Corollary 1: the epsilons of independent laws add up; None, for infinity, where one has none."""
+    product = Fraction(1)
+    for ratio in ratios:
+        if ratio is None:
+            return None
+        product *= ratio
+    return product
+
+
 def anonymity_ratio_from_retention(retention: Fraction, size: int) -> Fraction:
     """AR of one attribute: Corollary 5, ((1-rho)/(1+(V-1)rho))^2."""
     return anonymity_ratio_of_redraw(likelihood_ratio_from_retention(retention, size))
@@ -186,13 +196,8 @@ def retention_for_epsilon(sizes: Sequence[int], epsilon: Number) -> Fraction:
     limit = exp_down(Fraction(epsilon))
 
     def holds(rho: Fraction) -> bool:
-        product = Fraction(1)
-        for size in sizes:
-            ratio = likelihood_ratio_from_retention(rho, size)
-            if ratio is None:
-                return False
-            product *= ratio
-        return product <= limit
+        joint = joint_likelihood_ratio(likelihood_ratio_from_retention(rho, size) for size in sizes)
+        return joint is not None and joint <= limit
 
     return largest_on_grid(holds)
 

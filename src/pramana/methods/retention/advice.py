@@ -52,18 +52,15 @@ def advice_for_promise(
             return None
 
     other = "record" if coin == "attribute" else "attribute"
+    by_other = tried(sizes, wanted, other)
     advice = [
-        _said(f'With coin = "{other}" {{}}.', tried(sizes, wanted, other)),
+        "" if by_other is None else f'With coin = "{other}" {by_other.words}.',
         *_fewer_columns(sizes, lambda own: tried(own, wanted, coin)),
         _coarser(sizes, lambda own: tried(own, wanted, coin)),
         *_weaker(wanted, lambda promise: tried(sizes, promise, coin)),
         _GENERALIZE,
     ]
     return tuple(words for words in advice if words)
-
-
-def _said(words: str, reached: TableWorth | None) -> str:
-    return "" if reached is None else words.format(reached.words)
 
 
 def _fewer_columns(sizes: Mapping[str, int], tried: Callable[[Mapping[str, int]], TableWorth | None]) -> list[str]:

@@ -125,14 +125,11 @@ def check_people(rows: Rows, draws: UnitDraws) -> Check:
     people, same = rows.owners, False
     if people is not None:
         shapes = people.shapes()
-        counted = (people.people, people.households, len(shapes) == 1) == (
-            draws.people,
-            draws.households,
-            draws.same,
-        )
+        stated = (draws.people, draws.households, draws.same)
+        counted = (people.people, people.households, len(shapes) == 1) == stated
         alike = any((s.units, s.persons, s.rows) == draws.alike for s in shapes)
         within = people.most_rows <= draws.rows and people.most_persons <= draws.persons
-        same = counted and alike and within and draws.same == (len(shapes) == 1)
+        same = counted and alike and within
     return Check("people", same, "as certified" if same else "others than certified")
 
 
