@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,14 +89,6 @@ class Filter(ABC):
     @abstractmethod
     def _truth(self, axes: Mapping[str, Axis], positions: Mapping[str, int]) -> Truth:
         """The truth over the joint domain; of length 1 along attributes it does not speak of."""
-
-
-_Parsed = TypeVar("_Parsed", bound=Filter | None)
-
-
-def as_filter(where: str | _Parsed) -> Filter | _Parsed:
-    """What a question was asked with, parsed if it is text."""
-    return Filter.parse(where) if isinstance(where, str) else where
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import product
 from operator import and_
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from pramana.recipient.answers import (
     UnseenGroupError,
     normal_p_value,
 )
-from pramana.recipient.filters import Filter, as_filter
+from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import DEFAULT_CONFIDENCE, simultaneous_confidence
 from pramana.recipient.law import Array, PublishedTable, check_memory, tabulate_pieces
 from pramana.recipient.likelihood import fit, profile_interval
@@ -41,6 +41,14 @@ Columns = Callable[[list[str]], Codes]
 PartCounts = list[NDArray[np.int64]]
 PartWork = Callable[[Iterable[Codes]], PartCounts]  # on the pieces of a part
 MOST_PROFILES = 200
+
+
+_Parsed = TypeVar("_Parsed", bound=Filter | None)
+
+
+def _as_filter(where: str | _Parsed) -> Filter | _Parsed:
+    """What a question was asked with, parsed if it is text."""
+    return Filter.parse(where) if isinstance(where, str) else where
 
 
 class Questions(ABC):
@@ -85,20 +93,20 @@ class Questions(ABC):
             raise InputError("A table must name each attribute once", ", ".join(by))
         cells = math.prod(self.axis(name).size for name in by)
         each = simultaneous_confidence(confidence, cells) if simultaneous else confidence
-        table = self._crosstab(by, as_filter(where), method, each, shares, profile)
+        table = self._crosstab(by, _as_filter(where), method, each, shares, profile)
         return replace(table, confidence=confidence, simultaneous=simultaneous)
 
     def total(
         self, where: str | Filter | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> EstimatedNumber:
         """How many records (or how much weight) of the private table fulfil `where`; unbiased."""
-        return self._total(as_filter(where), confidence)
+        return self._total(_as_filter(where), confidence)
 
     def share(
         self, of: str | Filter, where: str | Filter | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> EstimatedNumber:
         """The share of records with `of` among those with `where`."""
-        return self._share(as_filter(of), as_filter(where), confidence)
+        return self._share(_as_filter(of), _as_filter(where), confidence)
 
     def mean(
         self,
@@ -112,7 +120,7 @@ class Questions(ABC):
 
         With `within_bins` the interval also holds the mean of the values themselves, wherever in bins they are.
         """
-        axis, among = self.axis(attribute), as_filter(where)
+        axis, among = self.axis(attribute), _as_filter(where)
         return self._mean_of(axis, [], among, confidence, within_bins)(among)
 
     def means(
@@ -125,7 +133,7 @@ class Questions(ABC):
         within_bins: bool = False,
     ) -> MeanTable:
         """The mean of a numeric attribute in each cell of `by`; null where the release cannot see the cell."""
-        axes, among = [self.axis(name) for name in by], as_filter(where)
+        axes, among = [self.axis(name) for name in by], _as_filter(where)
         mean_of = self._mean_of(self.axis(attribute), by, among, confidence, within_bins)
         cells = MeanTable()
         for codes in product(*(range(axis.size) for axis in axes)):
@@ -148,7 +156,7 @@ class Questions(ABC):
         confidence: float = DEFAULT_CONFIDENCE,
     ) -> list[EstimatedQuantile]:
         """The values below which these shares of the records with `where` lie; the intervals hold whole bins."""
-        return self._quantiles(self.axis(attribute), shares, as_filter(where), confidence)
+        return self._quantiles(self.axis(attribute), shares, _as_filter(where), confidence)
 
     def regression(
         self,
@@ -159,7 +167,7 @@ class Questions(ABC):
         confidence: float = DEFAULT_CONFIDENCE,
     ) -> EstimatedRegression:
         """Least squares of a numeric attribute on others, corrected for the release's law, which it must have."""
-        return self._regression([self.axis(name) for name in (attribute, *on)], as_filter(where), confidence)
+        return self._regression([self.axis(name) for name in (attribute, *on)], _as_filter(where), confidence)
 
     def compare(
         self,
@@ -171,11 +179,11 @@ class Questions(ABC):
         confidence: float = DEFAULT_CONFIDENCE,
     ) -> GroupComparison:
         """The share of `share`, or the mean of `mean`, among records with `first` against those with `second`."""
-        of = as_filter(share)
+        of = _as_filter(share)
         if (of is None) == (mean is None):
             raise InputError("A comparison must be of a share or of a mean", "both" if mean else "neither")
         measure = self.axis(str(mean)) if of is None else of
-        return self._compare(measure, as_filter(first), as_filter(second), confidence)
+        return self._compare(measure, _as_filter(first), _as_filter(second), confidence)
 
     @abstractmethod
     def _crosstab(

@@ -201,6 +201,7 @@ def create_levels(
         allowed = {"" if name == _EVERYBODY else name: Level.of(at) for name, at in setting.allowances.items()}
         known = Ledger.create(ledger)  # everything that could be wrong with the recipe has been found by now
         key_file = key if key is not None else _new_key_file(ledger, title, known)
+        versions = Path(f"{ledger}.versions") if is_ledger_file(ledger) else key_file.with_suffix(".versions")
         dataset_key = DatasetKey.at(key_file)
         wanted = Dataset(
             title,
@@ -216,7 +217,7 @@ def create_levels(
                 "recipe": text,
                 "folder": str(recipe.absolute().parent),
                 "key_file": str(key_file.absolute()),
-                "versions": str(_versions_folder(ledger, key_file).absolute()) if setting.history else None,
+                "versions": str(versions.absolute()) if setting.history else None,
             },
         )
         under = DigestUnderKeys.prepared(opened.rows.commitment, known, wanted.records)
@@ -235,10 +236,6 @@ def _new_key_file(ledger: str | Path, dataset: str, known: Ledger) -> Path:
             "The name of a dataset must be letters, digits, - and _ to name its key file", repr(dataset)
         )
     return Path(f"{ledger}.key" if only else f"{ledger}.{dataset}.key")
-
-
-def _versions_folder(ledger: str | Path, key_file: Path) -> Path:
-    return Path(f"{ledger}.versions") if is_ledger_file(ledger) else key_file.with_suffix(".versions")
 
 
 # ---------------------------------------------------------------- issue

@@ -269,19 +269,17 @@ def _interval_of(label: str) -> Ends | None:
         return None
     if (number := decimal_number(text)) is not None:
         return None if _CODE.match(text) else (number, number)
+    low: Decimal | None
+    high: Decimal | None
     if parts := _HALF_OPEN.fullmatch(text):
-        ends = edge_of(parts[1], Kind.NUMBER), edge_of(parts[2], Kind.NUMBER)
+        low, high = (edge_of(part, Kind.NUMBER) for part in parts.groups())
     elif parts := _FIRST_TO_LAST.fullmatch(text):
-        last = edge_of(parts[2], Kind.NUMBER)
-        ends = (
-            edge_of(parts[1], Kind.NUMBER),
-            None if last is None else Decimal(int(last) + 1),
-        )  # exact, unlike last + 1
+        low, last = (edge_of(part, Kind.NUMBER) for part in parts.groups())
+        high = None if last is None else Decimal(int(last) + 1)  # exact, unlike last + 1
     elif parts := _AT_LEAST.fullmatch(text):
-        ends = edge_of(parts[1], Kind.NUMBER), _ENDLESS
+        low, high = edge_of(parts[1], Kind.NUMBER), _ENDLESS
     else:
         return None
-    low, high = ends
     return (low, high) if low is not None and high is not None and low < high else None
 
 
