@@ -122,7 +122,7 @@ PROMISES = {
     "k = true": "must be a number",
     'k = "3"': "must be a number",
     "k = 1e300": "at most the number of records",
-    f"k = 1{'0' * 400}": "release.k must be a number that fits in 64 bits, got a larger one, of about 400 digits",
+    f"k = 1{'0' * 400}": "release.k must be a number that fits in 64 bits, got one of about 400 digits",
     f"k = 1{'0' * 5000}": "too many digits",
     "k = 3\nshuffle = false": "shuffled",
     "epsilon = 0": "positive",

@@ -82,11 +82,11 @@ def sizes_of(attributes: Sequence[Attribute]) -> dict[str, int]:
 
 def unchanged(name: str, column: ColumnSection) -> Attribute:
     """A column that is released as it is."""
-    asked = [key for key in ("bottom", "top", "round") if msgspec.structs.asdict(column)[key] is not None]
+    stated = [key for key in ("bottom", "top", "round") if msgspec.structs.asdict(column)[key] is not None]
     if isinstance(column, RandomisedColumn) and column.publish != "interval":
-        asked.append("publish")
-    if asked:
-        raise RecipeError(f"{asked[0]} must be of a column that is randomised", f"{name!r}, released unchanged")
+        stated.append("publish")
+    if stated:
+        raise RecipeError(f"{stated[0]} must be of a column that is randomised", f"{name!r}, released unchanged")
     return Attribute(name, column.role, None, Kind(column.stated_kind or Kind.NOMINAL))
 
 

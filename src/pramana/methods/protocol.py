@@ -322,8 +322,8 @@ def part_check(bundle: Bundle, count: Callable[[], int]) -> Check:
         rows = count()
     except PramanaError as error:
         return Check("data", False, str(error))
-    told = f"{rows} records of this part" if rows == expected else f"{expected} records certified, {rows} found"
-    return Check("data", rows == expected, told)
+    words = f"{rows} records of this part" if rows == expected else f"{expected} records certified, {rows} found"
+    return Check("data", rows == expected, words)
 
 
 USUAL_KS = (2.0, 5.0, 10.0, 50.0, 100.0)  # that a plan tries where rows decide

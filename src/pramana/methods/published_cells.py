@@ -72,13 +72,13 @@ def check_companion(
     Returned is what each class of `shown` looks like.
     """
     cells = read_companion(bundle.path / COMPANION, quasi, bundle.certificate.escaped)
-    for column, told in zip(columns, cells, strict=True):
-        column.check_cells(told)
+    for column, own in zip(columns, cells, strict=True):
+        column.check_cells(own)
     classes = len(cells[0])
     order = np.array([int(json.loads(number)) for number in shown.cells.get(CLASS, {})], np.int64)
     if set(order.tolist()) != set(range(classes)):
         raise BundleError(f"The rows must be in the {classes} classes of {COMPANION}", f"{len(order)} classes")
-    return {q.name: look_of(told.select(order)) for q, told in zip(quasi, cells, strict=True)}
+    return {q.name: look_of(own.select(order)) for q, own in zip(quasi, cells, strict=True)}
 
 
 def _cells_of(lines: pa.Table, quasi: Quasi) -> Cells:

@@ -97,10 +97,10 @@ class Recipe(Generic[S, C]):
     @property
     def published(self) -> dict[str, C]:
         """The columns that reach the release; identifying ones are dropped before anything is read."""
-        kept = {name: column for name, column in self.attributes.items() if column.role is not Role.IDENTIFYING}
-        if not kept:
+        columns = {name: column for name, column in self.attributes.items() if column.role is not Role.IDENTIFYING}
+        if not columns:
             raise RecipeError("A recipe must publish at least one column", "only identifying ones")
-        return kept
+        return columns
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -244,9 +244,12 @@ def check_setting(release: Mapping[str, Any], method: Method[S, C]) -> S:
     from pramana.methods.registry import keys_elsewhere
 
     known = keys_of(method.setting)
-    for key in release:
-        if key != "method" and key not in known:
-            raise _unknown_key(key, method.name, known, keys_elsewhere(key))
+    for key in (key for key in release if key != "method" and key not in known):
+        hint = near(key, known) or f"Known: {', '.join(sorted(known))}."
+        if others := keys_elsewhere(key):
+            whose = f"the method{'s' if len(others) > 1 else ''} {', '.join(others)}"
+            hint = f"It is a key of {whose}; {method.name} makes no such promise and has no such setting."
+        raise RecipeError(f"Every key must be a key of [release] with method {method.name!r}", repr(key), hint)
     return read_section(method.setting, {"method": method.name, **release}, "[release]", prefix="release.")
 
 
@@ -271,15 +274,6 @@ def _with_written_dates(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_written_dates(part) for part in value]
     return value.isoformat() if type(value) is datetime.date else value
-
-
-def _unknown_key(key: str, method: str, known: tuple[str, ...], others: list[str]) -> RecipeError:
-    must = f"Every key must be a key of [release] with method {method!r}"
-    if others:
-        whose = f"the method{'s' if len(others) > 1 else ''} {', '.join(others)}"
-        hint = f"It is a key of {whose}; {method} makes no such promise and has no such setting."
-        return RecipeError(must, repr(key), hint)
-    return RecipeError(must, repr(key), near(key, known) or f"Known: {', '.join(sorted(known))}.")
 
 
 def source_of_section(body: Mapping[str, Any], folder: Path) -> SourceSection:
@@ -311,11 +305,7 @@ def _check_numbers(content: Mapping[str, Any]) -> None:
         elif isinstance(value, list):
             open_ += [(above, key, item) for item in value]
         elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-            raise RecipeError(f"{name} must be a number that fits in 64 bits", f"a larger one, {_digits(value)}")
+            digits = max(1, round(abs(value).bit_length() * math.log10(2)))  # Python refuses to write out too many
+            raise RecipeError(f"{name} must be a number that fits in 64 bits", f"one of about {digits} digits")
         elif isinstance(value, float) and not math.isfinite(value) and key != "bins":
             raise RecipeError(f"{name} must be a finite number", repr(value))
-
-
-def _digits(number: int) -> str:
-    """How many it has, about: Python refuses to write out what has too many."""
-    return f"of about {max(1, round(abs(number).bit_length() * math.log10(2)))} digits"

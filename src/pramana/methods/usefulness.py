@@ -214,7 +214,7 @@ class Usefulness:
 
     def sentences(self) -> list[str]:
         """A line for each table that is shown, and how many others there are."""
-        lines = [f"{_upper(table.words)}." for table in self.shown if not table.hopeless]
+        lines = [f"{t.words[:1].upper()}{t.words[1:]}." for t in self.shown if not t.hopeless]
         if self.hopeless:
             few = [table.title for table in self.hopeless[:MOST_SHOWN]]
             more = len(self.hopeless) - len(few)
@@ -229,10 +229,6 @@ class Usefulness:
             "all_tables": len(self.tables),
             "hopeless": [list(table.names) for table in self.hopeless],
         }
-
-
-def _upper(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def tables_asked(named: Sequence[Sequence[str]], changed: Sequence[str]) -> tuple[list[tuple[str, ...]], bool]:
@@ -352,8 +348,8 @@ def _of_groups(
 
 def _open(widths: Sequence[Ints | NDArray[np.float64]], exact: bool) -> NDArray[np.float64]:
     """Summed squared errors of shares over m leaves: 1/(m(m+1)) for each number that is left open."""
-    m, told = np.ones(len(widths[0])), np.zeros(len(widths[0]))
+    m, known = np.ones(len(widths[0])), np.zeros(len(widths[0]))
     for width in widths:
         m = m * width.astype(np.float64)
-        told += width - 1
-    return np.asarray((m - 1 - (told if exact else 0)) / (m * (m + 1)))
+        known += width - 1
+    return np.asarray((m - 1 - (known if exact else 0)) / (m * (m + 1)))

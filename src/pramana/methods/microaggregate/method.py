@@ -67,9 +67,9 @@ def worth_of_aggregates(
     A guess that ignores who is who, the mean for everyone, is off by one standard deviation.
     """
     alone = {a.name: _of_column(a, measured) for a in quasi}
-    asked, is_named = tables_asked(named, list(alone))
+    tables, is_named = tables_asked(named, list(alone))
     worth = []
-    for names in asked:
+    for names in tables:
         worst = max((alone[name] for name in names), key=lambda one: one.ratio)
         worth.append(TableWorth(names, worst.cells, worst.error, worst.guess, worst.of))
     return Usefulness(tuple(worth), is_named)
@@ -243,12 +243,12 @@ def _warnings(plan: MicroaggregatePlan, seeded: bool) -> Iterator[str]:
     if not plan.shuffled:
         yield "Published in source order, which may tell which record is whose."
     if plain := [a.name for a in plan.quasi if a.raw and a.name not in design.decimals]:
-        told = (
+        words = (
             "whoever knows the values of all others in a class learns the last one"
             if design.aggregate == "mean"
             else "they are true values of people in the classes"
         )
-        yield f"{design.aggregate.capitalize()}s are not rounded, and {told}: {', '.join(plain)}. See decimals."
+        yield f"{design.aggregate.capitalize()}s are not rounded, and {words}: {', '.join(plain)}. See decimals."
     if measured.inferred:
         yield "k-anonymity alone does not keep sensitive values apart: a class may have one value only."
     yield from inference_words(measured.inferred, measured.single_valued)

@@ -144,11 +144,11 @@ def worth_of_noise(design: NoiseDesign, records: int, named: Sequence[Sequence[s
     if design.amount is None:
         return Usefulness()
     error = design.amount if design.kind == "independent" else math.sqrt(2 - 2 * kept_share(design.amount))
-    asked, is_named = tables_asked(named, design.relative)
-    tables = [
-        TableWorth(names, None, error, 1.0, "value", halves=design.amount / math.sqrt(records)) for names in asked
+    tables, is_named = tables_asked(named, design.relative)
+    worth = [
+        TableWorth(names, None, error, 1.0, "value", halves=design.amount / math.sqrt(records)) for names in tables
     ]
-    return Usefulness(tuple(tables), is_named)
+    return Usefulness(tuple(worth), is_named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,25 +220,22 @@ class NoiseLoss:
         distance = {names[i]: float(means[i]) / (math.sqrt(2) * float(spreads[i])) for i in varying}
         if len(varying) < 2 or any(sums.known[i] < sums.rows for i in varying):
             return cls(distance, None)
-        before, after = (np.linalg.eigvalsh(_correlations(m[np.ix_(varying, varying)])) for m in matrices)
+        varied = matrices[:, varying][:, :, varying]
+        scales = np.sqrt(np.diagonal(varied, axis1=1, axis2=2))
+        before, after = np.linalg.eigvalsh(varied / (scales[:, :, None] * scales[:, None, :]))
         present = before > _NOTHING
         return cls(distance, float(np.sum(np.abs(after - before)[present] / before[present])))
 
     def sentences(self) -> tuple[str, ...]:
         """For the holder alone: they are numbers of the source."""
-        told = ", ".join(f"{name} {share:.2g}" for name, share in self.distance.items())
-        words = [f"Measured against the source, for you alone: IL1s of {told}."] if told else []
+        shares = ", ".join(f"{name} {share:.2g}" for name, share in self.distance.items())
+        words = [f"Measured against the source, for you alone: IL1s of {shares}."] if shares else []
         if self.eigenvalues is not None:
             words.append(
                 "Measured against the source, for you alone: eigenvalues of the correlations differ by "
                 f"{self.eigenvalues:.2g}, relatively and in all."
             )
         return tuple(words)
-
-
-def _correlations(covariances: Floats) -> Floats:
-    scale = np.sqrt(np.diagonal(covariances))
-    return np.asarray(covariances / np.outer(scale, scale))
 
 
 _MOST = 2.0**53  # multiples of the last digit up to here are exact

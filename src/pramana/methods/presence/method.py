@@ -12,7 +12,6 @@ from msgspec import Meta
 from pramana.bundle.certificate import Certificate
 from pramana.errors import BundleError, InputError, RecipeError
 from pramana.files.locations import named_in
-from pramana.files.store_path import AnyPath
 from pramana.io.source import Source
 from pramana.methods.cells import CLASS
 from pramana.methods.columns import (
@@ -152,18 +151,22 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
     def plan(self, recipe: PresenceRecipe, rows: Rows) -> PresencePlan:
         setting = recipe.release
         wanted, design, flag = setting.wanted, setting.design, setting.present
-        public_path = _public_path(recipe)
+        public_path = None  # where the public table is not the source itself
+        if flag is None:
+            if setting.public is None:
+                raise RecipeError(
+                    "Method presence must have a public table",
+                    "none",
+                    'Write public = "everyone.csv", or present = "column" for one that marks who is present.',
+                )
+            public_path = named_in(recipe.folder, setting.public, "release.public")
         columns = {n: c for n, c in recipe.published.items() if c.role is Role.QUASI_IDENTIFYING}
         if not columns:
             raise RecipeError("A recipe must have at least one quasi-identifying column", "none")
-        public = (
-            None
-            if public_path is None
-            else rows.open_reference_table(Source(path=public_path), _readings(recipe, columns))
-        )
-        quasi = tuple(
-            quasi_of(n, c, recipe.folder, rows if public is None else public) for n, c in columns.items()
-        )
+        public = None
+        if public_path is not None:
+            public = rows.open_reference_table(Source(path=public_path), _readings(recipe, columns))
+        quasi = tuple(quasi_of(n, c, recipe.folder, public or rows) for n, c in columns.items())
         by_name = {q.name: q.attribute for q in quasi}
         attributes = tuple(
             by_name.get(name) or unchanged(name, column) for name, column in recipe.published.items()
@@ -248,19 +251,6 @@ def _readings(recipe: PresenceRecipe, columns: Mapping[str, ClassifiedColumn]) -
         reading_of(name, column, recipe.folder, column.role is Role.QUASI_IDENTIFYING)
         for name, column in columns.items()
     )
-
-
-def _public_path(recipe: PresenceRecipe) -> AnyPath | None:
-    """The file of the public table, where it is not the source itself."""
-    if recipe.release.present is not None:
-        return None
-    if recipe.release.public is None:
-        raise RecipeError(
-            "Method presence must have a public table",
-            "none",
-            'Write public = "everyone.csv", or present = "column" for one that marks who is present.',
-        )
-    return named_in(recipe.folder, recipe.release.public, "release.public")
 
 
 METHODS = {PresenceMethod.name: PresenceMethod()}

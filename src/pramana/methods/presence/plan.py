@@ -203,8 +203,8 @@ class PresencePlan(Plan):
         draw = self.draw_in_order(private, context, [CLASS_NUMBER], "generalising")
         reached = _reached(shown, self.compare)
         same = self.measured is None or reached == self.measured
-        told = "as computed from the two tables" if same else "differ from those of the two tables"
-        check = Check("chances of being present, and reversal, made again", same, told)
+        words = "as computed from the two tables" if same else "differ from those of the two tables"
+        check = Check("chances of being present, and reversal, made again", same, words)
         plan = replace(self, measured=reached)
         return Publication(plan, draw, table, commitment, extra, (check,), self._worth(classes, shown, cells))
 
@@ -232,8 +232,8 @@ def _reached(result: Presented, compare: bool) -> Reached:
     wanted = result.classes.wanted
     expected, uniform = result.expected_costs
     # what other algorithms would have gained comes from the same counts, and may be told only of public ones
-    told = compare and result.setting.mode == "public"
-    shown = compared(result) if told else {result.setting.algorithm: result}
+    all_shown = compare and result.setting.mode == "public"
+    shown = compared(result) if all_shown else {result.setting.algorithm: result}
     gains = {name: _finite(one.expected_gain) for name, one in sorted(shown.items())}  # as JSON has them
     return Reached(
         lowest=_outward(low, math.floor, float(wanted.lowest)),

@@ -128,11 +128,11 @@ def _by_share(seen: Seen, epsilon: float, reason: str) -> Reversal:
     low = float((n / (n + absent * math.exp(epsilon))).min())
     high = float((n / (n + absent * math.exp(-epsilon))).max())
     low = 0.0 if seen.alone else low
-    held = seen.wanted.held(np.stack([seen.people.sizes, seen.present], axis=1).astype(np.uint32)).all()
-    kept = bool(held) if epsilon == 0 else seen.wanted.holds(low, high)
-    if not kept:
+    uniform = seen.wanted.held(np.stack([seen.people.sizes, seen.present], axis=1).astype(np.uint32)).all()
+    holds = bool(uniform) if epsilon == 0 else seen.wanted.holds(low, high)
+    if not holds:
         reason += ", which does not keep an informed intruder within delta"
-    return Reversal("withstood" if kept else "unproven", reason, low, high, len(seen.present), 0, 0, None)
+    return Reversal("withstood" if holds else "unproven", reason, low, high, len(seen.present), 0, 0, None)
 
 
 # ------------------------------------------------------------------ worlds

@@ -72,12 +72,12 @@ class Pair:
     @cached_property
     def _grouped(self) -> tuple[Classes, NDArray[np.uint32]]:
         """In the order of their keys: what is made of them is the same for the same people in any order."""
-        found, index = grouped(self.layout, self.columns, self.times)
-        counts = np.stack([found.sizes, np.bincount(index, self.present, len(found)).astype(np.uint32)], axis=1)
-        order = np.lexsort(found.keys.T)
+        lines, index = grouped(self.layout, self.columns, self.times)
+        counts = np.stack([lines.sizes, np.bincount(index, self.present, len(lines)).astype(np.uint32)], axis=1)
+        order = np.lexsort(lines.keys.T)
         rank = np.empty(len(order), np.uint32)
         rank[order] = np.arange(len(order), dtype=np.uint32)
-        base = Classes(found.layout, found.levels, found.keys[order], np.ascontiguousarray(counts[order]))
+        base = Classes(lines.layout, lines.levels, lines.keys[order], np.ascontiguousarray(counts[order]))
         return base, rank[index]
 
     @property
@@ -247,11 +247,11 @@ def at_presence_levels(pair: Pair, wanted: Presence, levels: Levels) -> PresentC
     """A node that was not searched on the private table, whose classes must hold."""
     base = pair.base
     classes, into = base.rolled_with_index(levels)
-    held = wanted.held(classes.counts)
-    if not bool(held.all()):
+    holds = wanted.held(classes.counts)
+    if not bool(holds.all()):
         raise UnreachableError(
             f"Every class at levels {list(levels)} must have {_named(wanted)}",
-            f"{int((~held).sum())} of {len(held)} classes that have not, with {_shares(classes)}",
+            f"{int((~holds).sum())} of {len(holds)} classes that have not, with {_shares(classes)}",
             'Give higher levels, raise `spread`, widen delta, or write choose = "searched", which tells more.',
         )
     order = np.lexsort(classes.keys.T)  # an order that tells nothing of the rows' order
@@ -388,16 +388,16 @@ def target_holds(pair: Pair, wanted: Presence, setting: PresenceDesign, levels: 
         weights.append(counts)
     order = np.argsort(into, kind="stable")
     order = order[present[into[order]] > 0]
-    kept = np.flatnonzero(present > 0)
-    first = np.searchsorted(into[order], np.append(kept, len(classes))).astype(np.int64)
+    with_present = np.flatnonzero(present > 0)
+    first = np.searchsorted(into[order], np.append(with_present, len(classes))).astype(np.int64)
     sizes = base.sizes[order].astype(np.int64)
 
     def rational(c: int) -> list[Fraction]:
         rows = order[first[c] : first[c + 1]]
         return [Fraction(math.prod(int(w[i]) for w in weights)) for i in rows]
 
-    everyone = np.arange(len(kept))
-    return bool(holding(logs[order], sizes, first, everyone, present[kept], wanted, True, rational).all())
+    everyone = np.arange(len(with_present))
+    return bool(holding(logs[order], sizes, first, everyone, present[with_present], wanted, True, rational).all())
 
 
 # ------------------------------------------------------------------ all together

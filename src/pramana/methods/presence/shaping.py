@@ -152,7 +152,7 @@ def walked(task: Task, exact: bool) -> Shaped:
         share = step / steps
         with np.errstate(divide="ignore"):
             logs = sum(np.log((1 - share) * u[part] + share * t[part]) for u, t in ends)
-        held = holding(
+        holds = holding(
             np.asarray(logs),
             people.counts[part],
             people.first,
@@ -162,8 +162,8 @@ def walked(task: Task, exact: bool) -> Shaped:
             exact,
             partial(_between, task, left, step),
         )
-        reached[left[held]] = step
-        left = left[~held]
+        reached[left[holds]] = step
+        left = left[~holds]
         if not len(left):
             break
     return Shaped(_cells_at(task, reached), reached)
@@ -213,25 +213,25 @@ def holding(
     size = np.add.reduceat(counts, start[:-1])
     limit = np.array([log_ratio(int(n), int(p), wanted) for n, p in zip(size, present, strict=True)])
     least, most = np.minimum.reduceat(logs, start[:-1]), np.maximum.reduceat(logs, start[:-1])
-    held = np.asarray((most - least <= limit - _ROOM) | (np.isposinf(limit)) | ((most == least) & (limit >= 0)))
-    near = np.abs(most - least - limit) <= 2 * _ROOM if rational else np.zeros(len(held), np.bool_)
-    for c in np.flatnonzero(near & ~held & (limit >= 0)):
+    holds = np.asarray((most - least <= limit - _ROOM) | (np.isposinf(limit)) | ((most == least) & (limit >= 0)))
+    near = np.abs(most - least - limit) <= 2 * _ROOM if rational else np.zeros(len(holds), np.bool_)
+    for c in np.flatnonzero(near & ~holds & (limit >= 0)):
         star = presence.ratio_bound(int(size[c]), int(present[c]), wanted.lowest, wanted.highest)
         w = rational(int(c)) if rational else []
-        held[c] = star is not None and max(w) <= star * min(w)
-    if not exact or bool(held.all()):
-        return held
+        holds[c] = star is not None and max(w) <= star * min(w)
+    if not exact or bool(holds.all()):
+        return holds
     sure, refused = _decided(logs, counts.astype(np.float64), start, present, wanted, least, most)
-    held |= sure & (limit >= 0)
-    for c in np.flatnonzero(~held & ~refused & (limit >= 0)):
+    holds |= sure & (limit >= 0)
+    for c in np.flatnonzero(~holds & ~refused & (limit >= 0)):
         here = slice(int(start[c]), int(start[c + 1]))
         low, high = exact_extremes(logs[here], counts[here], int(present[c]))
-        held[c] = wanted.holds(low, high)
-        if not held[c] and rational is not None and size[c] <= _FEW and wanted.nearly(low, high):
+        holds[c] = wanted.holds(low, high)
+        if not holds[c] and rational is not None and size[c] <= _FEW and wanted.nearly(low, high):
             each = np.repeat(np.array(rational(int(c)), object), counts[here]).tolist()
             low_exact, high_exact = presence.exact_extremes(each, int(present[c]))
-            held[c] = wanted.lowest <= low_exact and high_exact <= wanted.highest
-    return held
+            holds[c] = wanted.lowest <= low_exact and high_exact <= wanted.highest
+    return holds
 
 
 def _decided(
