@@ -157,7 +157,7 @@ def test_the_optimum_of_every_model_and_measure_is_the_oracles(
             return
         found = search(base, condition, measure, limit, table=asked.table)
     assert found.cost == pytest.approx(expected.cost, abs=1e-9)
-    assert (found.levels, found.suppressed) == (expected.levels, expected.suppressed)
+    assert (found.levels, roll_ups.lost_rows(found.classes, found.held)) == (expected.levels, expected.suppressed)
 
 
 @pytest.mark.parametrize("model", ["k-map", "presence", "d-disclosure", "b-likeness", "enhanced b", "ordered t"])

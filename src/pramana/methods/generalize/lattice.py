@@ -62,11 +62,6 @@ class Solution:
     def levels(self) -> Levels:
         return self.classes.levels
 
-    @property
-    def suppressed(self) -> int:
-        """Rows in classes that are not published."""
-        return lost_rows(self.classes, self.held)
-
     def finer(self, other: Solution) -> bool:
         """By loss, and where that is the same by the levels in their order."""
         if abs(self.loss - other.loss) > _tie(other.loss):

@@ -6,7 +6,6 @@ is deterministic. No coin is thrown: the key only decides the order in which rec
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ import pyarrow as pa
 from msgspec import UNSET, UnsetType
 
 from pramana.bundle.bundle import Bundle
-from pramana.bundle.certificate import Certificate, JsonObject, canonical
+from pramana.bundle.certificate import Certificate, JsonObject
 from pramana.bundle.form import Check, Form
 from pramana.errors import BundleError, SchemaError, SourceError
 from pramana.files.store_path import AnyPath
@@ -50,6 +49,7 @@ from pramana.methods.protocol import (
     Plan,
     Publication,
     StatedTables,
+    coins_context,
     fields_of_certificate,
     left_out_words,
     same_people,
@@ -134,8 +134,8 @@ class GeneralizePlan(Plan):
 
         Else two releases under one key could be joined by the places of their records.
         """
-        setting = canonical({"setting": msgspec.to_builtins(self.design), "levels": self.levels})
-        return f"{self.dataset}\ngeneralize\n{hashlib.sha256(setting).hexdigest()}\n{commitment}"
+        solution = {"setting": self.design, "levels": self.levels}
+        return coins_context(self.dataset, "generalize", solution, commitment)
 
     def statement(self) -> JsonObject:
         return {
