@@ -107,13 +107,9 @@ def whole_folder(
         undo.callback(shutil.rmtree, partial, ignore_errors=True)
         yield partial
         flush_all(partial)
-        if key is not None:
-            write_key_and_note(key, partial, undo)
+        write_key_and_note(key, partial, undo)
         check_new(out)  # it may exist by now; rename would replace an empty folder
-        if last is not None:
-            if key is not None:
-                note_key_used(key, partial, undo)
-            last()
+        do_last(last, key, partial, undo)
         partial.rename(out)
         undo.pop_all()  # from here on the bundle is there, and its key stays, whatever the disk says
         with contextlib.suppress(OSError):
@@ -321,16 +317,24 @@ def remove_notes(partial: Path) -> None:
             _note(partial, ending).unlink()
 
 
-def write_key_and_note(key: NewKey, partial: Path, undo: contextlib.ExitStack) -> None:
-    """The note comes first, so that there is never a key which the next run does not recognise."""
+def write_key_and_note(key: NewKey | None, partial: Path, undo: contextlib.ExitStack) -> None:
+    """Write a new key. Its note comes first, so that the next run recognises every key."""
+    if key is None:
+        return
     _write_note(key, partial, _NEW_KEY, undo)
     undo.callback(key.remove)
     key.write()
 
 
-def note_key_used(key: NewKey, partial: Path, undo: contextlib.ExitStack) -> None:
-    """From now on something outside, such as a database, may have been written under the key."""
-    _write_note(key, partial, _USED_KEY, undo)
+def do_last(
+    last: Callable[[], None] | None, key: NewKey | None, partial: Path, undo: contextlib.ExitStack
+) -> None:
+    """Write outside of the bundle, such as to a database; first it is noted that the key may have been used."""
+    if last is None:
+        return
+    if key is not None:
+        _write_note(key, partial, _USED_KEY, undo)
+    last()
 
 
 def _write_note(key: NewKey, partial: Path, ending: str, undo: contextlib.ExitStack) -> None:

@@ -23,11 +23,11 @@ from pathlib import Path
 from pramana.errors import BundleError, PramanaError
 from pramana.files.atomic import CERTIFICATE, already_exists, disk_fault, is_own, lock_of
 from pramana.files.folder import (
+    do_last,
     flush_all,
     key_of_a_table,
     locked_folder,
     name_here,
-    note_key_used,
     remove_notes,
     sweep_key_beside,
     write_key_and_note,
@@ -83,18 +83,14 @@ def whole_upload(out: StorePath, key: NewKey | None, last: Callable[[], None] | 
             yield staged
             flush_all(staged)
             staged.chmod(0o700)
-            if key is not None:
-                write_key_and_note(key, staged, undo)
+            write_key_and_note(key, staged, undo)
             upload = BundleUpload(out, _token(staged), staged)
         except BaseException:
             _withdraw(Claim(out, _token(staged)), staged)
             raise
         try:
             upload.begin()
-            if last is not None:
-                if key is not None:
-                    note_key_used(key, staged, undo)
-                last()
+            do_last(last, key, staged, undo)
             upload.end()
         except BaseException:
             _give_up(upload, undo)

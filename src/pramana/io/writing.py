@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, Protocol, cast
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -80,7 +80,7 @@ class TableWriter:
         self._rows = 0
         self._owned = path.open("wb") if isinstance(path, Path) else None
         self._file = DigestedFile(path if self._owned is None else self._owned)
-        self._encoder: _Encoder
+        self._encoder: _CsvLines | _RowGroups
         if format == "csv":
             self._encoder = _CsvLines(self._file, self._schema, escape_formulas, workers)
         else:
@@ -107,17 +107,16 @@ class TableWriter:
         try:
             yield
         except pa.ArrowException:
-            _refuse(self._format)
+            raise SourceError(
+                f"Every value must be one that {self._format} can hold",
+                "a value of a type that it has not",
+                "Choose the other format in [output].",
+            ) from None
 
     @property
     def entry(self) -> dict[str, object]:
         """Of the whole file, once it is closed: its digest and its length."""
         return {"sha256": self._file.sha256.hexdigest(), "bytes": self._file.length}
-
-    def close(self) -> None:
-        """The file is whole afterwards."""
-        with self:
-            pass
 
     def __enter__(self) -> TableWriter:
         return self
@@ -133,27 +132,6 @@ class TableWriter:
             self._encoder.abandon()
             if self._owned is not None:
                 self._owned.close()
-
-
-def _refuse(format: str) -> NoReturn:  # noqa: A002
-    raise SourceError(
-        f"Every value must be one that {format} can hold",
-        "a value of a type that it has not",
-        "Choose the other format in [output].",
-    ) from None
-
-
-class _Encoder(Protocol):
-    """Turns rows into a file's bytes."""
-
-    at_once: int  # rows
-
-    def add(self, rows: pa.Table) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def abandon(self) -> None:
-        """Give up what is under way, if anything is."""
 
 
 class _RowGroups:

@@ -296,7 +296,13 @@ def task_of(
 
     plain = cloudpickle.dumps(work)  # type: ignore[no-untyped-call]  # its stubs leave it out
     form = form or _of_batches
-    return _inline(plain, layers, form) if len(plain) <= _INLINE else _sealed(spark, plain, layers, form)
+    if len(plain) > _INLINE:
+        return _sealed(spark, plain, layers, form)
+
+    def task(given: Any) -> Iterator[Any]:
+        return form(_with_layers(_loaded(plain), layers), given)
+
+    return task
 
 
 def _loaded(plain: bytes) -> Any:
@@ -307,13 +313,6 @@ def _loaded(plain: bytes) -> Any:
     if not gc.get_freeze_count():
         gc.freeze()
     return work
-
-
-def _inline(plain: bytes, layers: Layers, form: Form) -> Callable[[Any], Iterator[Any]]:
-    def task(given: Any) -> Iterator[Any]:
-        return form(_with_layers(_loaded(plain), layers), given)
-
-    return task
 
 
 def _sealed(spark: Any, plain: bytes, layers: Layers, form: Form) -> Callable[[Any], Iterator[Any]]:
