@@ -127,15 +127,6 @@ def whole_folder(
             os.close(lock)
 
 
-@contextlib.contextmanager
-def compared_folder(out: StorePath) -> Iterator[Path]:
-    """Yield a folder to fill with what a store holds already; refused where that differs in a byte."""
-    from pramana.files.upload import compared_upload
-
-    with compared_upload(out) as staged:
-        yield staged
-
-
 def new_parts(out: AnyPath, folder: Path, spread: bool) -> NewParts:
     """Where the parts of `out` are written: the hidden `folder`, or, from many machines (`spread`), the store."""
     from pramana.files.parts import PartFolder

@@ -174,19 +174,11 @@ class PartPrefix:
         (self.staged / IN_STORE / _WHICH).write_text(json.dumps(notes))
 
 
-@dataclass(frozen=True)
-class HiddenParts:
-    """What a staged folder notes of parts that are in the store: their names in the bundle and now."""
-
-    names: Mapping[str, str]
-    entries: Mapping[str, Entry]
-
-    @classmethod
-    def of(cls, staged: Path) -> HiddenParts:
-        file = staged / IN_STORE / _WHICH
-        notes = json.loads(file.read_text()) if file.exists() else {}
-        entries = {name: {"sha256": one["sha256"], "bytes": one["bytes"]} for name, one in notes.items()}
-        return cls({name: one["hidden"] for name, one in notes.items()}, entries)
+def hidden_parts(staged: Path) -> dict[str, Entry]:
+    """What a staged folder notes of parts that are in the store, by their names in the bundle."""
+    file = staged / IN_STORE / _WHICH
+    notes: dict[str, Entry] = json.loads(file.read_text()) if file.exists() else {}
+    return notes
 
 
 # ---------------------------------------------------------------- claims

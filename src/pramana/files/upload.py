@@ -32,7 +32,7 @@ from pramana.files.folder import (
     sweep_key_beside,
     write_key_and_note,
 )
-from pramana.files.parts import IN_STORE, Claim, Entry, HiddenParts, PartPrefix, is_claimed
+from pramana.files.parts import IN_STORE, Claim, Entry, PartPrefix, hidden_parts, is_claimed
 from pramana.files.secret import NewKey
 from pramana.files.store_path import StorePath, put_file
 
@@ -192,9 +192,9 @@ class BundleUpload:
     def __init__(self, out: StorePath, token: str, staged: Path) -> None:
         self.claim, self.staged = Claim(out, token), staged
         here = sorted(path.relative_to(staged).as_posix() for path in staged.rglob("*") if path.is_file())
-        self.hidden = HiddenParts.of(staged)  # of those that lie in the store already
-        self.files = {name: _entry(staged / name) for name in here if not name.startswith(IN_STORE)}
-        self.files |= self.hidden.entries
+        notes = hidden_parts(staged)
+        self.hidden = {name: str(note.pop("hidden")) for name, note in notes.items()}  # in the store already
+        self.files = {name: _entry(staged / name) for name in here if not name.startswith(IN_STORE)} | notes
         self.may_be_whole = False  # from when the certificate is sent
 
     def begin(self) -> None:
@@ -204,11 +204,11 @@ class BundleUpload:
         self.claim.write(self.files)  # what lies there from now on under these names is this run's
         others = {name: entry["bytes"] for name, entry in self.files.items() if name != CERTIFICATE}
         for name in others:
-            if name not in self.hidden.names:
+            if name not in self.hidden:
                 self._put(name)
         copying = ThreadPoolExecutor(_COPIES)
         try:
-            list(copying.map(self._copy, self.hidden.names))
+            list(copying.map(self._copy, self.hidden))
         finally:
             copying.shutdown(cancel_futures=True)
         out = self.claim.out
@@ -236,7 +236,7 @@ class BundleUpload:
 
     def _copy(self, name: str) -> None:
         """By the store itself."""
-        (self.claim.hidden / self.hidden.names[name]).copy_within(self.claim.out / name, BundleError)
+        (self.claim.hidden / self.hidden[name]).copy_within(self.claim.out / name, BundleError)
 
 
 def _entry(path: Path) -> Entry:

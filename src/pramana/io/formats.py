@@ -254,11 +254,7 @@ def kind_of(path: AnyPath, head: bytes | None = None) -> FileKind | None:
 
 
 def _kind_of_zip(path: AnyPath) -> FileKind:
-    try:
-        with zipfile.ZipFile(arrow_input(path)) as file:
-            names = file.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        names = []
+    names = [entry.filename for entry in zip_entries(path)]
     if any(name.startswith("xl/") for name in names):
         return _readable("an Excel workbook", "xlsx")
     if "content.xml" in names:
@@ -266,13 +262,29 @@ def _kind_of_zip(path: AnyPath) -> FileKind:
     return FileKind("a zip file", _UNPACK)
 
 
+def zip_entries(path: AnyPath) -> list[zipfile.ZipInfo]:
+    """What a zip file says of its content; nothing where it is damaged, or no zip file."""
+    try:
+        with zipfile.ZipFile(arrow_input(path)) as file:
+            return file.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return []
+
+
 def check_content(path: AnyPath, form: Format) -> None:
     """Refuse, before its library is loaded, a file that does not begin as one of the format does."""
     kind = kind_of(path)
-    if kind is None:
-        raise SourceError(f"The source {path} must be {form.title}", "something else or damaged data")
-    if kind.format != form.name:
-        raise SourceError(f"The source {path} must be {form.title}", kind.name, kind.hint)
+    if kind is None or kind.format != form.name:
+        raise not_of_format(path, form.name)
+
+
+def not_of_format(path: object, name: str) -> SourceError:
+    """The refusal of a file that cannot be read in a format, by what it is instead, if that is known."""
+    kind = kind_of(path) if isinstance(path, Path | StorePath) else None
+    must = f"The source {path} must be {FORMATS[name].title}"
+    if kind is None or kind.format == name:
+        return SourceError(must, "something else or damaged data")
+    return SourceError(must, kind.name, kind.hint)
 
 
 # ---------------------------------------------------------------- their libraries

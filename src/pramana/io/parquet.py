@@ -22,7 +22,7 @@ from pramana.files.locations import arrow_input
 from pramana.files.store_path import AnyPath, StorePath
 from pramana.io.columns import check_type, checked, plain_type, select
 from pramana.io.columns import compute as pc
-from pramana.io.formats import files_of, kind_of
+from pramana.io.formats import files_of, not_of_format
 from pramana.randomness.samplers import available_cores
 
 if TYPE_CHECKING:
@@ -45,12 +45,7 @@ def parquet_faults(path: object) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, ValueError):
-        kind = kind_of(path) if isinstance(path, Path | StorePath) else None
-        if kind is None or kind.name == "a Parquet file":
-            raise SourceError(
-                f"The source {path} must be a Parquet file", "something else or damaged data"
-            ) from None
-        raise SourceError(f"The source {path} must be a Parquet file", kind.name, kind.hint) from None
+        raise not_of_format(path, "parquet") from None
 
 
 def parquet_columns(path: AnyPath, schema: pa.Schema, wanted: Sequence[str] | None) -> tuple[list[str], list[str]]:

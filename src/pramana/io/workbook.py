@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import io
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import pyarrow as pa
 
 from pramana.errors import PramanaError, SourceError
 from pramana.io.columns import select
-from pramana.io.formats import library
+from pramana.io.formats import library, zip_entries
 from pramana.io.text_file import LEAST_BOUND, MOST_RATIO
 from pramana.schema.kind import label_of
 
@@ -85,15 +84,8 @@ def _midnight(value: Any) -> Any:
 
 def _check_size(path: Path) -> None:
     """A workbook is a packed file, too; an old one is not."""
-    size = path.stat().st_size
-    if not zipfile.is_zipfile(path):
-        return
-    try:
-        with zipfile.ZipFile(path) as file:
-            unpacked = sum(entry.file_size for entry in file.infolist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        unpacked = 0
-    if unpacked > max(LEAST_BOUND, MOST_RATIO * size):
+    unpacked = sum(entry.file_size for entry in zip_entries(path))
+    if unpacked > max(LEAST_BOUND, MOST_RATIO * path.stat().st_size):
         raise SourceError(
             f"The packed file {path} must unpack to at most {MOST_RATIO} times its size", f"{unpacked:,} bytes"
         )

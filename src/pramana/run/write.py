@@ -24,7 +24,7 @@ from pramana.bundle.certificate import Certificate
 from pramana.bundle.parts import PartSet
 from pramana.errors import RefusedError, SourceError
 from pramana.files.atomic import named_when_whole, open_regular
-from pramana.files.folder import compared_folder, new_parts, whole_folder
+from pramana.files.folder import new_parts, whole_folder
 from pramana.files.store_path import AnyPath, StorePath
 from pramana.io.formats import DATA_FILES
 from pramana.io.survey import Variable
@@ -95,7 +95,9 @@ class BundleWriter:
     def _folder(self, commit: Callable[[], None] | None) -> contextlib.AbstractContextManager[Path]:
         to = self.to
         if to.compared and isinstance(to.out, StorePath):
-            return compared_folder(to.out)
+            from pramana.files.upload import compared_upload
+
+            return compared_upload(to.out)
         new_key = None if to.key is None or to.key_file is None else to.key.to_file(to.key_file)
         return whole_folder(to.out, new_key, commit)
 
