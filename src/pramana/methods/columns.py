@@ -161,7 +161,8 @@ def _of_kind(name: str, domain: Domain, kind: Kind) -> Domain:
     if domain.edges and kind is not domain.kind:
         raise SchemaError(f"The bins of {name!r} must be of the kind {domain.kind.value}", kind.value)
     if kind in (Kind.NUMBER, Kind.DATE) and not domain.edges and not kind.reads(domain.labels):
-        raise SchemaError(f"The values of {name!r} must all be of the kind {kind.value}", "a value that is not")
+        others = sum(kind.ends_of(label) is None for label in domain.labels)
+        raise SchemaError(f"The values of {name!r} must all be of the kind {kind.value}", f"{others} that are not")
     return replace(domain, kind=kind)
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +32,7 @@ from pramana.methods.columns import (
     refuse_others,
 )
 from pramana.rows.digest import Column
-from pramana.rows.protocol import Columns, Rows, Summand, chunks_of
+from pramana.rows.protocol import Columns, Rows, chunks_of
 
 # Sums of doubles that are rounded once, at their end: in any order, and however the rows are cut into pieces.
 
@@ -227,7 +226,6 @@ def _piece(
 
 
 _USE = NumberUse("get noise", "A column of other values is published unchanged, or swapped")
-T = TypeVar("T", bound=Summand)
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -268,7 +266,7 @@ def moments_of(rows: Rows, columns: Sequence[str], relative: Sequence[str], corr
 
     `relative`: the columns whose deviations are wanted, and with `correlated` their covariances.
     """
-    summaries = dict(zip(columns, rows.summed(columns, _summed).of, strict=True))
+    summaries: dict[str, NumberSummary] = dict(zip(columns, rows.summed(columns, _summed), strict=True))
     for name, summary in summaries.items():
         summary.check(name, _USE, gaps=not correlated)  # covariances need every number
         rows.derive(true_of(name), (name,), partial(_numbers_of, name))
@@ -279,35 +277,26 @@ def moments_of(rows: Rows, columns: Sequence[str], relative: Sequence[str], corr
         pairs = tuple((name, name) for name in several)
     means = {name: summaries[name].mean for name in several}
     true = [true_of(name) for name in several]
-    sums = rows.summed(true, partial(_products, means, pairs)).of if pairs else ()
+    sums = rows.summed(true, partial(_products, means, pairs)) if pairs else ()
     return Moments(
         summaries,
         {(a, b): float(x) / (summaries[a].known - 1) for (a, b), x in zip(pairs, sums, strict=True)},
     )
 
 
-@dataclass(frozen=True)
-class SideBySide(Generic[T]):
-    """Several summands side by side."""
-
-    of: tuple[T, ...]
-
-    def __add__(self, other: SideBySide[T]) -> SideBySide[T]:
-        return SideBySide(tuple(a + b for a, b in zip(self.of, other.of, strict=True)))
-
-
-def _summed(columns: Columns) -> SideBySide[NumberSummary]:
-    return SideBySide(tuple(PieceNumbers.of(column).summary for column in columns.values()))
+def _summed(columns: Columns) -> NDArray[np.object_]:
+    """A summary of each column; numpy adds those of several pieces up one by one."""
+    return np.array([PieceNumbers.of(column).summary for column in columns.values()], object)
 
 
 def _numbers_of(name: str, columns: Columns) -> pa.Array:
     return numbers(PieceNumbers.of(columns[name]).values)
 
 
-def _products(means: dict[str, float], pairs: Pairs, columns: Columns) -> SideBySide[ExactSum]:
+def _products(means: dict[str, float], pairs: Pairs, columns: Columns) -> NDArray[np.object_]:
     """Sums over some rows; those without a number count for nothing."""
     off = {name: np.nan_to_num(doubles_of(columns[true_of(name)]) - mean) for name, mean in means.items()}
-    return SideBySide(tuple(ExactSum.of(off[a] * off[b]) for a, b in pairs))
+    return np.array([ExactSum.of(off[a] * off[b]) for a, b in pairs], object)
 
 
 # Normal numbers from keyed words, and the covariances they are given. All sums here are exactly rounded.
