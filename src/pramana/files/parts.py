@@ -147,7 +147,7 @@ class PartPrefix:
         with new_object(hidden, BundleError) as file:
             sink = DigestedFile(file)
             result = fill(cast(BinaryIO, sink))
-        if not self.claim.stands():
+        if not self.claim.exists():
             hidden.unlink()
             raise BundleError("A part must be written while its run goes on", "a run that was given up")
         most = _MOST_BYTES.get(hidden.scheme, sink.length)
@@ -234,7 +234,7 @@ class Claim:
                 hint="Wait for it; or run its command again where it ran, which removes what it left.",
             )
 
-    def stands(self) -> bool:
+    def exists(self) -> bool:
         """Whether it was written, and the run was not given up."""
         return self.path.again().is_file()
 
@@ -275,7 +275,7 @@ class Claim:
 
     def drop(self) -> None:
         """Remove it, before the parts: a task that ends its part later sees that, and removes its part itself."""
-        if self.stands():
+        if self.exists():
             self.path.unlink()
         if self.hidden.again().is_dir():
             self.hidden.remove_folder()
