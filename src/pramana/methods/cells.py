@@ -329,7 +329,8 @@ def companion(quasi: Sequence[Quasi], cells: Sequence[Cells]) -> pa.Table:
     for q, column in zip(quasi, cells, strict=True):
         lines = {
             CLASS: numbers(column.class_of),
-            "attribute": pa.repeat(q.name, len(column.values)),
+            # not pa.repeat, which loads pandas where it is installed
+            "attribute": texts([q.name]).take(numbers(np.zeros(len(column.values), np.int64))),
             "value": texts(q.leaf_labels).take(numbers(column.values)),
             "weight": numbers(column.weights),
         }
