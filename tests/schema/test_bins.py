@@ -35,9 +35,9 @@ def test_a_period_holds_its_days_and_no_others(day: datetime.date, unit: str) ->
     first, end = start_of(unit, day.toordinal()), end_of(unit, day.toordinal())
     assert first <= day.toordinal() < end
     assert period_of(label) == (first, end)
-    one = datetime.timedelta(days=1)
     inside = [datetime.date.fromordinal(d) for d in (first, (first + end) // 2, end - 1)]
-    outside = [inside[0] - one, inside[2] + one]
+    calendar = range(datetime.date.min.toordinal(), datetime.date.max.toordinal() + 1)
+    outside = [datetime.date.fromordinal(d) for d in (first - 1, end) if d in calendar]
     names: dict[str, Callable[[datetime.date], object]] = {
         "year": lambda d: d.year,
         "quarter": lambda d: (d.year, (d.month - 1) // 3),
