@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pramana import Recipe
@@ -29,7 +29,6 @@ def bins(**keys: Any) -> BinsSection:
 
 
 @given(DAYS, st.sampled_from(UNITS))
-@example(datetime.date(1, 1, 8), "year")
 def test_a_period_holds_its_days_and_no_others(day: datetime.date, unit: str) -> None:
     """By walking day after day to both ends, and by Python's own calendar."""
     label = label_of_period(unit, day.toordinal())
@@ -37,7 +36,8 @@ def test_a_period_holds_its_days_and_no_others(day: datetime.date, unit: str) ->
     assert first <= day.toordinal() < end
     assert period_of(label) == (first, end)
     inside = [datetime.date.fromordinal(d) for d in (first, (first + end) // 2, end - 1)]
-    outside = [datetime.date.fromordinal(d) for d in (first - 1, end) if d >= 1]  # the calendar begins with day 1
+    calendar = range(datetime.date.min.toordinal(), datetime.date.max.toordinal() + 1)
+    outside = [datetime.date.fromordinal(d) for d in (first - 1, end) if d in calendar]
     names: dict[str, Callable[[datetime.date], object]] = {
         "year": lambda d: d.year,
         "quarter": lambda d: (d.year, (d.month - 1) // 3),

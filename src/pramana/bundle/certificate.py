@@ -89,7 +89,9 @@ class Certificate:
             )
         others = {"certificate.json"} if self.parts is None else {"certificate.json", "data"}
         if odd := [name for name in self.files if name in others or not _FILE_NAME.fullmatch(name)]:
-            raise BundleError("The files of a certificate must have plain names of their own", repr(odd[0][:80]))
+            raise BundleError(
+                "The files of a certificate must have plain names of their own", f"{len(odd)} that do not"
+            )
         if self.records < 1:
             raise BundleError("A certificate must be of at least one record", str(self.records))
 
