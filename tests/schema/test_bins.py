@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pramana import Recipe
@@ -29,6 +29,7 @@ def bins(**keys: Any) -> BinsSection:
 
 
 @given(DAYS, st.sampled_from(UNITS))
+@example(datetime.date(1, 1, 8), "year")
 def test_a_period_holds_its_days_and_no_others(day: datetime.date, unit: str) -> None:
     """By walking day after day to both ends, and by Python's own calendar."""
     label = label_of_period(unit, day.toordinal())
