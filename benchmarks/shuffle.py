@@ -31,7 +31,7 @@ import sys, time
 from pathlib import Path
 import pyarrow as pa, pyarrow.parquet as pq
 from pramana.rows.engines import BatchEngine
-from pramana.rows.protocol import no_progress
+from pramana.rows.protocol import Draw, no_progress
 from pramana.rows.spooled import SpooledRows
 from pramana.files.scratch import Scratch
 from pramana.rows.spool import Spool
@@ -49,7 +49,7 @@ with Scratch(Path(folder)) as scratch:
         spool.append({n: values_of(batch.column(n)) for n in names})
     writer = None
     rows = SpooledRows(spool, {}, Key.from_seed(1), engine, no_progress)
-    for piece in rows.publish(Product({}), "shuffle", True, names):
+    for piece in rows.publish(Draw(Product({}), "shuffle", True, tuple(names))):
         table = pa.table({n: numbers(c) for n, c in piece.items()})
         writer = writer or TableWriter(Path(out), "parquet", table.schema)
         writer.write(table)
