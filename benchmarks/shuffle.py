@@ -38,7 +38,7 @@ from pramana.rows.spool import Spool
 from pramana.mechanisms.table import Product
 from pramana.randomness.key import Key
 from pramana.io.columns import numbers, values_of
-from pramana.io.writing import TableWriter
+from pramana.io.writing import write_tables
 source, out, memory, folder = sys.argv[1:]
 start = time.perf_counter()
 engine = BatchEngine(int(memory), folder=Path(folder))
@@ -47,13 +47,10 @@ with Scratch(Path(folder)) as scratch:
     names = [n for n in pq.read_schema(source).names if n.startswith("c")]
     for batch in pq.ParquetFile(source).iter_batches(1 << 18, columns=names):
         spool.append({n: values_of(batch.column(n)) for n in names})
-    writer = None
     rows = SpooledRows(spool, {}, Key.from_seed(1), engine, no_progress)
-    for piece in rows.publish(Draw(Product({}), "shuffle", True, tuple(names))):
-        table = pa.table({n: numbers(c) for n, c in piece.items()})
-        writer = writer or TableWriter(Path(out), "parquet", table.schema)
-        writer.write(table)
-    writer.close()
+    pieces = rows.publish(Draw(Product({}), "shuffle", True, tuple(names)))
+    tables = (pa.table({n: numbers(c) for n, c in piece.items()}) for piece in pieces)
+    write_tables(tables, Path(out), "parquet", False, 0)
 print(time.perf_counter() - start)
 """
 DUCKDB = """
